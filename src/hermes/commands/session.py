@@ -117,7 +117,7 @@ def _asks(here: CommandContext) -> bool:
 
 
 async def help_(here: CommandContext, argument: str) -> str:
-    return here.registry.describe(argument) if argument else here.registry.help()
+    return here.registry.help(argument)
 
 
 async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
@@ -136,7 +136,7 @@ async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion
 
 
 SESSION_COMMANDS = (
-    SlashCommand("help [COMMAND]", "List all commands, or explain one.", help_),
+    SlashCommand("help [WORD]", "List all commands, those that mention a word, or one.", help_),
     SlashCommand("new [TITLE]", "Start a new session.", new, aliases=("reset",)),
     SlashCommand(
         "resume [ID|TITLE|N]",

@@ -48,6 +48,7 @@ from hermes.surfaces.cli.chat.chat_state import (
     WithdrawRequested,
 )
 from hermes.surfaces.cli.chat.feed import Feed
+from hermes.surfaces.cli.chat.introduction import TIPS, Surroundings, introduction
 from hermes.surfaces.cli.chat.screen import ChatScreen
 from hermes.surfaces.cli.chat.session_view import FAULT, SessionView
 from hermes.surfaces.cli.chat.shutdown import BackgroundTasks, first_of, stop
@@ -109,7 +110,8 @@ class ChatController:
         self._shown = before.session.id if before else ""
         self.reload = asyncio.Event()
         self._placement = ""
-        self._skills = 0
+        self._skills: tuple[str, ...] = ()
+        self._tip = before._tip if before else TIPS[int(app.context.world.clock.now()) % len(TIPS)]
         self.background_work = self._background = BackgroundTasks(self._report)
         self._deleting = False
         app.shared.ask_secret = self._ask_secret
@@ -304,7 +306,7 @@ class ChatController:
         self._placement = self._placement or await describe_placement(self.app.context)
         if not self._skills:
             scanned = await asyncio.to_thread(self.app.skills(root).scan.scan)
-            self._skills = len(scanned.entries)
+            self._skills = tuple(entry.category for entry in scanned.entries)
         self._introduce()
         self._reading = self._group.create_task(self._view.read(session.subscribe()))
         self.app.start_session_tasks(session)
@@ -324,15 +326,14 @@ class ChatController:
         paint, width = self._screen.paint, self._screen.width - 1
         head = ""
         if not env_flag(self.app.context.env, "HERMES_QUIET"):
-            head = banner.introduction(
-                transcript,
+            found = Surroundings(
                 asks=self.app.controls[self.session.id].mode != "off",
-                paint=paint,
-                width=width,
                 placement=self._placement,
                 skills=self._skills,
-                compact=self._feed.display.compact,
+                tip=self._tip,
             )
+            compact = self._feed.display.compact
+            head = introduction(transcript, found, paint, width, compact=compact)
         notices = [line for line in self.app.context.notices if line not in self._shown_notices]
         rows = [] if head in self._shown_notices else [head]
         rows += banner.notice_rows(notices, paint, width)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Literal
 
+from hermes.commands.catalogue import COMMANDS
 from hermes.commands.formatting import explain_ending, is_error, one_line, sanitize
 from hermes.commands.language import Translator
 from hermes.commands.skills import user_text
@@ -29,7 +31,7 @@ from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
 from hermes.surfaces.cli.chat.reply import StreamedReply
-from hermes.surfaces.cli.chat.screen import ChatScreen
+from hermes.surfaces.cli.chat.screen import ChatScreen, Paint
 from hermes.surfaces.cli.chat.status_bar import RunningTool, StatusPanel
 from hermes.surfaces.cli.chat.tool_lines import (
     ToolOutputs,
@@ -40,6 +42,9 @@ from hermes.surfaces.cli.chat.tool_lines import (
     verbose_lines,
 )
 
+_COMMAND = re.compile(r"( {0,2})(/[a-z][a-z-]*)(?= |$)")
+# The groups of `/help`.
+_HEADINGS = frozenset(command.group for command in COMMANDS)
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
 # Endings that are always explained.
@@ -127,8 +132,9 @@ class Feed:
 
     def show_output(self, text: str) -> None:
         """Print the output of a command, wrapped."""
-        lines = text.split("\n")
-        self._print("notice", [row for line in lines for row in wrap_columns(line, self._width)])
+        lines, paint = text.split("\n"), self._screen.paint
+        rows = [row for line in lines for row in wrap_columns(line, self._width)]
+        self._print("notice", [_paint_command(row, paint) for row in rows])
 
     def report(self, text: str, *, is_answer: bool) -> None:
         """The result of background work: an answer, or output, which is not reformatted."""
@@ -344,8 +350,10 @@ class Feed:
             message = message or self._failed_edits.warning()
         self._answered, self._failed_edits = False, FailedEdits(self._root)
         if is_error(ended):
-            text = f"{self._screen.paint('error:', 'error')} {sanitize(message)}"
-            self._print("notice", [text])
+            lines = f"error: {sanitize(message)}".split("\n")
+            rows = [row for line in lines for row in wrap(line, self._width, hang="  ")]
+            head = self._screen.paint("error:", "error")
+            self._print("notice", [head + rows[0].removeprefix("error:"), *rows[1:]])
         elif message and (self.display.turn_completion_explainer or ended.reason in STOPPED):
             self.notice(message, warning=True)
 
@@ -358,6 +366,13 @@ class Feed:
         self._section = section
         if gap or rows:
             self._screen.show("\n".join((*gap, *rows)))
+
+
+def _paint_command(row: str, paint: Paint) -> str:
+    """A row of help with its command or heading in colour."""
+    if command := _COMMAND.match(row):
+        return f"{command[1]}{paint(command[2], 'accent')}{row[command.end() :]}"
+    return paint(row, "bold") if row in _HEADINGS else row
 
 
 def _typed_text(received: MessageReceived) -> str:
