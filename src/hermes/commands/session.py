@@ -200,7 +200,7 @@ def _tokens(used: Usage) -> str:
         parts.append(f"cache read {format_count(used.cache_read)} ({share}%)")
     if used.reasoning:
         parts.append(f"reasoning {format_count(used.reasoning)}")
-    parts.append(f"{used.requests} calls")
+    parts.append(plural(used.requests, "call"))
     parts.append("cost unknown" if used.cost is None else format_money(used.cost))
     return " · ".join(parts) + (" (estimated)" if used.estimated else "")
 

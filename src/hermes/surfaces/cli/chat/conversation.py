@@ -111,7 +111,9 @@ class ChatController:
         self.reload = asyncio.Event()
         self._placement = ""
         self._skills: tuple[str, ...] = ()
-        self._tip = before._tip if before else TIPS[int(app.context.world.clock.now()) % len(TIPS)]
+        self._tip: str = (
+            before._tip if before else TIPS[int(app.context.world.clock.now()) % len(TIPS)]
+        )
         self.background_work = self._background = BackgroundTasks(self._report)
         self._deleting = False
         app.shared.ask_secret = self._ask_secret

@@ -31,7 +31,7 @@ Role = Literal[
 ]
 
 # The code of each role, and its colour in a skin.
-_ROLES: dict[Role, tuple[str, str]] = {
+ROLES: dict[Role, tuple[str, str]] = {
     "dim": ("2", "banner_dim"),
     "bold": ("1", "banner_title"),
     "heading": ("1;36", "ui_accent"),
@@ -57,7 +57,7 @@ class Paint:
 
     def apply_skin(self, skin: Skin) -> None:
         self.skin, self._codes = skin, dict[Role, str]()
-        for role, (code, key) in _ROLES.items():
+        for role, (code, key) in ROLES.items():
             if key in skin.colors:
                 own = colour_code(skin.colors[key])
                 # Titles stay bold.
