@@ -101,7 +101,7 @@ async def test_usage_tells_tokens_and_the_share_of_the_window(talk: Talk) -> Non
     shown = await run(talk, "/usage")
     assert isinstance(shown, ShowText)
     session, context, model = shown.text.split("\n")
-    assert "1 calls" in session and "/ 1M (0%)" in context
+    assert "1 call " in session and "/ 1M (0%)" in context
     assert model == "Model     offline-assistant (offline)"
 
 

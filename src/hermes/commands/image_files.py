@@ -20,7 +20,7 @@ IMAGE_KINDS = (
 
 
 def image_kind(name: str, data: bytes) -> tuple[str, str]:
-    """The media type and extension of an image; UsageError for other data."""
+    """The media type and extension of an image; raises UsageError for other data."""
     for beginning, media_type, ending in IMAGE_KINDS:
         if data.startswith(beginning):
             return media_type, ending

@@ -317,7 +317,7 @@ class ChatController:
             self._feed.add_calls(transcript.unanswered)
             self._feed.notice("Continuing the interrupted turn.")
             self._panel.busy = True
-            session.resume()
+            session.continue_unfinished()
             self._group.create_task(self._view.watch())
         else:
             self._screen.ready()

@@ -37,8 +37,8 @@ NEWEST_BYTES = 512 * 1024
 
 
 class PrivateHistory(FileHistory):
-    """Creates no file before the first line. If the home is not writable, only the history is
-    lost. Secrets are masked. Long entries are folded while they are in memory."""
+    """The input history in a file, which is created with the first line. If the home is not
+    writable, only the history is lost. Secrets are masked. Long entries are folded in memory."""
 
     def __init__(self, home: Home, pastes: Pastes | None = None) -> None:
         super().__init__(home.history)
