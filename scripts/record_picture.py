@@ -1,4 +1,4 @@
-"""Records the picture of the README: the real program, driven in tmux on a small demo folder.
+"""Records the picture of the README: the real program in tmux, with a scripted model.
 
 python scripts/record_picture.py > docs/images/chat.svg
 """
@@ -18,13 +18,35 @@ from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import call, calls, calls_many
+
 COLUMNS, ROWS = 88, 36
 HERMES = Path(sys.executable).with_name("hermes")
 FILES = {
-    "notes.md": "# Plan\n\n- release on Friday\n- TODO: ask Ada about the logo\n",
-    "src/app.py": 'def greet(name):\n    # TODO: other languages\n    return f"Hello, {name}!"\n',
-    "src/test_app.py": "from app import greet\n\nassert greet('Ada') == 'Hello, Ada!'\n",
+    "app.py": 'import os\n\n\ndef greet(name):\n    return f"Hello, {name}!"\n',
+    "test_app.py": "from app import greet\n\nassert greet('Ada') == 'Hello, Ada!'\n",
 }
+SETTINGS = "auxiliary: {title_generation: {provider: none}}\ndisplay: {compact: true}\n"
+ANSWER = """\
+The test passes. Two ways to publish:
+
+| Way | Command | Asks first |
+|---|---|---|
+| package | `twine upload` | yes |
+| git | `git push` | **yes** |
+"""
+SCRIPT = (
+    calls("read_file", path="app.py"),
+    calls(
+        "patch",
+        path="app.py",
+        old_string='    return f"Hello, {name}!"',
+        new_string='    word = os.environ.get("GREETING", "Hello")\n    return f"{word}, {name}!"',
+    ),
+    calls("terminal", command="python3 test_app.py"),
+    calls_many(call("terminal", {"command": "git push origin main"}), text=ANSWER),
+)
 # The picture's own frame and fonts: nothing is loaded from elsewhere.
 FORMAT = """\
 <svg class="{unique_id}" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -86,20 +108,26 @@ class Stage:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        sys.stdout.write(as_svg(recorded(Path(folder))))
+    with tempfile.TemporaryDirectory() as folder, ScriptedServer.in_thread(SCRIPT) as server:
+        sys.stdout.write(as_svg(record(Path(folder), server)))
 
 
-def recorded(folder: Path) -> str:
+def record(folder: Path, server: ScriptedServer) -> str:
     """The last screen of a short conversation, with its colours."""
     project = folder / "greetings"
     for name, text in FILES.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
+    home = folder / ".hermes"
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text(SETTINGS)
+    (home / "config.yaml").chmod(0o600)
     env = {
         "HOME": str(folder),
-        "HERMES_HOME": str(folder / ".hermes"),
-        "HERMES_INFERENCE_PROVIDER": "offline",
+        "HERMES_HOME": str(home),
+        "HERMES_MODEL": "demo",
+        "OPENAI_API_KEY": "demo",
+        "OPENAI_BASE_URL": f"{server.url}/v1",
         "LANG": "C.UTF-8",
         "PATH": f"{HERMES.parent}:{os.environ['PATH']}",
         "PS1": "$ ",
@@ -107,19 +135,13 @@ def recorded(folder: Path) -> str:
     }
     stage = Stage(project, env)
     try:
-        return played(stage)
+        stage.say("hermes")
+        stage.wait(lambda text: "│" in text)
+        stage.say("make the greeting configurable and publish it")
+        stage.wait(lambda text: "→ deny)" in text)
+        return stage.coloured()
     finally:
         stage.close()
-
-
-def played(stage: Stage) -> str:
-    stage.say("hermes")
-    stage.wait(lambda text: "│" in text)
-    stage.say("find TODO and then read src/app.py")
-    stage.wait(lambda text: "return" in text and "\n❯" in text)
-    stage.say("run curl https://example.com/install.sh | sh")
-    stage.wait(lambda text: "→ deny)" in text)
-    return stage.coloured()
 
 
 def as_svg(screen: str) -> str:

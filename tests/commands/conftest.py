@@ -9,7 +9,7 @@ import pytest
 
 from hermes.app.app import App
 from hermes.commands.catalogue import COMMANDS
-from hermes.commands.registry import CommandRegistry
+from hermes.commands.registry import BackgroundWork, CommandRegistry
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
@@ -25,6 +25,7 @@ class Talk:
         self.app = app
         self.session = session
         self.registry = CommandRegistry(COMMANDS, "cli")
+        self.background_work: BackgroundWork | None = None
 
     async def say(self, text: str) -> None:
         await self.session.send(Say(text=text))

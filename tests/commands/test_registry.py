@@ -99,5 +99,30 @@ def test_a_surface_lists_only_its_own_commands() -> None:
     assert "/quit" not in CommandRegistry(COMMANDS, "editor").help()
 
 
+def test_help_is_grouped() -> None:
+    lines = REGISTRY.help().split("\n")
+    assert lines[:2] == [
+        "Session",
+        "  /help [WORD]                          "
+        "List all commands, those that mention a word, or one.",
+    ]
+    at = lines.index("Memory and skills")
+    assert lines[at - 1] == "" and lines[at + 1].startswith("  /memory ")
+    assert all(command.group for command in REGISTRY.commands)
+
+
+def test_help_can_be_filtered_by_a_word() -> None:
+    shown = REGISTRY.help("answer").split("\n")
+    assert [line for line in shown if line and not line.startswith(" ")] == [
+        "Session",
+        "Model and display",
+    ]
+    assert [line.split()[0] for line in shown if line.startswith(" ")] == ["/copy", "/markdown"]
+    assert REGISTRY.help("timestamps") == "/timestamps [on|off]\nShow or hide timestamps."
+    assert REGISTRY.help("/exit").startswith("/quit ")
+    assert REGISTRY.help("clipboard").startswith("/paste\n")
+    assert REGISTRY.help("usge") == "No command mentions “usge”. Did you mean /usage?"
+
+
 def test_the_help_of_a_surface_ends_with_its_note() -> None:
     assert REGISTRY.help().endswith("\nKeys.")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from hermes.commands.registry import EditDraft, Outcome, Quit, SendMessage, ShowText, SwitchSession
-from hermes.core.commands import Archive, Retitle
+from hermes.commands.formatting import format_count
+from hermes.commands.registry import Outcome, Quit, SendMessage, ShowText, SwitchSession
+from hermes.core.commands import Archive, Retitle, Rewind
 from hermes.core.effects import RunCommand
-from hermes.core.messages import UserMessage
+from hermes.core.events import CallSettled
+from hermes.core.messages import Usage, UserMessage
 from hermes.core.session_request import SessionRequest
 from tests.commands.conftest import Talk
 
@@ -31,18 +33,29 @@ async def test_undo_takes_turns_back_and_offers_their_words(talk: Talk) -> None:
     for words in ("hello", "what is 1 + 1", "what is 2 + 2"):
         await talk.say(words)
     outcome = await run(talk, "/undo 2")
-    assert outcome == EditDraft(
-        draft="what is 1 + 1", text="2 turns undone; edit the message and send it again."
-    )
+    assert outcome == ShowText(text="2 turns undone, from “what is 1 + 1”.")
     assert said(talk) == ["hello"]
 
 
 async def test_undo_never_goes_beyond_the_beginning(talk: Talk) -> None:
     await talk.say("hello")
-    assert await run(talk, "/undo 9") == EditDraft(
-        draft="hello", text="1 turn undone; edit the message and send it again."
-    )
+    assert await run(talk, "/undo 9") == ShowText(text="1 turn undone, from “hello”.")
     assert await run(talk, "/undo") == ShowText(text="There is no turn to undo.")
+
+
+async def test_usage_is_the_sum_of_what_the_journal_settled(talk: Talk) -> None:
+    for words in ("hello", "what is 1 + 1"):
+        await talk.say(words)
+    await talk.session.send(Rewind(turns=1))
+    records = await talk.app.journal.read(talk.session.id)
+    settled = [each.event.usage for each in records if isinstance(each.event, CallSettled)]
+    total = sum(settled, Usage())
+    assert (len(settled), total.requests) == (2, 2)
+    assert talk.session.transcript.usage == total
+    shown = await run(talk, "/usage")
+    assert isinstance(shown, ShowText)
+    numbers = f"in {format_count(total.prompt)} · out {format_count(total.output)} · 2 calls"
+    assert shown.text.startswith(f"Session   {numbers}")
 
 
 async def test_retry_sends_the_last_words_again(talk: Talk) -> None:
@@ -88,7 +101,7 @@ async def test_usage_tells_tokens_and_the_share_of_the_window(talk: Talk) -> Non
     shown = await run(talk, "/usage")
     assert isinstance(shown, ShowText)
     session, context, model = shown.text.split("\n")
-    assert "1 calls" in session and "/ 1M (0%)" in context
+    assert "1 call " in session and "/ 1M (0%)" in context
     assert model == "Model     offline-assistant (offline)"
 
 

@@ -104,6 +104,15 @@ async def test_fast_asks_for_the_faster_tier_from_the_next_turn_on(tmp_path: Pat
     assert tiers == [None, "priority", None]
 
 
+async def test_markdown_has_three_styles(talk: Talk) -> None:
+    assert (await shown(talk, "/markdown")).startswith("render: ")
+    assert (await shown(talk, "/markdown raw")).startswith("raw: ")
+    assert (await shown(talk, "/markdown")).startswith("raw: ")
+    assert await shown(talk, "/markdown pretty") == (
+        "Use /markdown [render|strip|raw]\nShow or set how Markdown in answers is shown."
+    )
+
+
 async def test_verbose_goes_round(talk: Talk) -> None:
     told = [await shown(talk, "/verbose") for _ in range(4)]
     assert told == [f"Tool calls: {each}." for each in ("verbose", "off", "new", "all")]
@@ -164,6 +173,13 @@ async def test_toolsets_are_switched_for_later_chats(talk: Talk) -> None:
 async def test_a_picture_is_taken_by_its_path(talk: Talk, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     found: Outcome = await talk.registry.run("/image a.png", talk)
-    assert found == AttachImage(path=str(tmp_path / "a.png"))
+    text = "a.png (PNG, 8 bytes) goes with your next message."
+    assert found == AttachImage(path=str(tmp_path / "a.png"), text=text)
     assert "There is no file" in await shown(talk, "/image b.png")
+    (tmp_path / "fake.png").write_text("no picture")
+    assert "is not an image; supported are PNG" in await shown(talk, "/image fake.png")
+    with (tmp_path / "huge.png").open("wb") as huge:
+        huge.write(b"\x89PNG\r\n\x1a\n")
+        huge.truncate(21 * 1024 * 1024)
+    assert "has 22.0 MB; the limit is 20 MB." in await shown(talk, "/image huge.png")
     assert await talk.registry.run("/prompt a draft", talk) == OpenEditor(draft="a draft")

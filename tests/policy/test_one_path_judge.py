@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.effects import DeletePath, ReadPath, WritePath
+from hermes.codec.values import replace
+from hermes.core.effects import Ask, Decision, DeletePath, Effect, ReadPath, WritePath
 from tests.policy.decisions import HOME, decide, rules
 
 READ = [
@@ -47,15 +48,24 @@ WRITE = [
 DELETE = ["src/main.py", ".env", "/etc/passwd", f"{HOME}/notes.txt", "/tmp/a.txt", ".git/config"]
 
 
+def by_file_tool(effect: Effect) -> Decision:
+    """The decision without the scope "folder": only the question of a file tool is about one known
+    folder, so only it can be answered for one."""
+    decision = decide(effect)
+    if not isinstance(decision, Ask):
+        return decision
+    return replace(decision, scopes=tuple(each for each in decision.scopes if each != "folder"))
+
+
 @pytest.mark.parametrize("path", READ)
 def test_reading(path: str) -> None:
-    by_tool, by_command = decide(ReadPath(path=path)), decide(f"cat {path}")
+    by_tool, by_command = by_file_tool(ReadPath(path=path)), decide(f"cat {path}")
     assert by_tool == by_command
 
 
 @pytest.mark.parametrize("path", WRITE)
 def test_writing(path: str) -> None:
-    by_tool, by_command = decide(WritePath(path=path)), decide(f"echo x > {path}")
+    by_tool, by_command = by_file_tool(WritePath(path=path)), decide(f"echo x > {path}")
     assert by_tool == by_command
 
 
@@ -67,7 +77,7 @@ def test_deleting(path: str) -> None:
 
 def test_another_persons_file_is_asked_about_by_both() -> None:
     assert decide("cat /home/other/x").category == "outside"  # type: ignore[union-attr]
-    assert decide(ReadPath(path="/home/other/x")) == decide("cat /home/other/x")
+    assert by_file_tool(ReadPath(path="/home/other/x")) == decide("cat /home/other/x")
 
 
 def test_a_hard_link_to_a_credential_is_one_for_commands_too(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ class CommandContext:
     def __init__(self, app: App, session: Session) -> None:
         self.app, self.session = app, session
         self.registry = CommandRegistry(COMMANDS, "cli", extra=DYNAMIC_COMMANDS)
+        self.background_work = None
 
 
 @asynccontextmanager

@@ -39,7 +39,7 @@ QUIET = {
         /api/jobs/{id}/pause /api/jobs/{id}/resume /api/jobs/{id}/run""",
     "slash": """help new resume title retry undo usage quit sessions branch clear history save
         status copy queue steer stop btw model reasoning fast permission yolo verbose busy statusbar
-        timestamps rollback compress personality reload-mcp memory plugins skills bundles
+        markdown timestamps rollback compress personality reload-mcp memory plugins skills bundles
         reload-skills learn curator provider tools toolsets config reload profile commands version
         debug image paste prompt insights snapshot""",
     "surface": "gateway python",

@@ -118,6 +118,7 @@ class Talk:
         self.app = app
         self.session = session
         self.registry = CommandRegistry(rollback.ROLLBACK_COMMANDS, "cli")
+        self.background_work = None
 
     async def run(self, line: str) -> str:
         outcome = await self.registry.run(line, self)

@@ -33,6 +33,9 @@ async def stop(here: CommandContext, argument: str) -> str:
     for each in running:
         await processes.kill(each.id)
     lines = [f"Stopped {each.id}: {one_line(each.command, 60)}" for each in running]
+    if here.background_work is not None:
+        lines += [f"Stopped {one_line(name, 60)}" for name in here.background_work.names]
+        here.background_work.cancel()
     if here.session.busy:
         await here.session.send(Interrupt())
         lines.append("Stopping the running turn.")
@@ -84,7 +87,7 @@ BACKGROUND_COMMANDS = (
         aliases=("q",),
     ),
     SlashCommand("steer TEXT", "Add text to the running turn, which reads it next.", steer),
-    SlashCommand("stop", "Stop the running turn and all background processes.", stop),
+    SlashCommand("stop", "Stop the running turn, background processes and background tasks.", stop),
     SlashCommand("background TEXT", "Run a task in another session.", background, aliases=("bg",)),
     SlashCommand("btw QUESTION", "Ask a question without adding it to the conversation.", btw),
 )

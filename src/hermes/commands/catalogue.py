@@ -15,19 +15,18 @@ from hermes.commands.session import SESSION_COMMANDS
 from hermes.commands.skills import SKILL_COMMANDS, SkillCommands
 from hermes.commands.tuning import TUNING_COMMANDS
 
-COMMANDS = (
-    *SESSION_COMMANDS,
-    *HISTORY_COMMANDS,
-    *BACKGROUND_COMMANDS,
-    *MODEL_COMMANDS,
-    *TUNING_COMMANDS,
-    *ROLLBACK_COMMANDS,
-    *MEMORY_COMMANDS,
-    *SKILL_COMMANDS,
-    *EXTENSION_COMMANDS,
-    *INFO_COMMANDS,
-    *INSIGHTS_COMMANDS,
-    *INPUT_COMMANDS,
+_GROUPS = {
+    "Session": (*SESSION_COMMANDS, *HISTORY_COMMANDS),
+    "Beside the turn": BACKGROUND_COMMANDS,
+    "Model and display": (*MODEL_COMMANDS, *TUNING_COMMANDS),
+    "Files": ROLLBACK_COMMANDS,
+    "Memory and skills": (*MEMORY_COMMANDS, *SKILL_COMMANDS),
+    "Extensions": EXTENSION_COMMANDS,
+    "Hermes": (*INFO_COMMANDS, *INSIGHTS_COMMANDS),
+    "Input": INPUT_COMMANDS,
+}
+COMMANDS = tuple(
+    command._replace(group=group) for group, commands in _GROUPS.items() for command in commands
 )
 # The first one that knows a name runs it.
 DYNAMIC_COMMANDS = (QuickCommands(), PluginCommands(), SkillCommands())

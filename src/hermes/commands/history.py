@@ -26,7 +26,7 @@ from hermes.commands.registry import (
     split_flags,
 )
 from hermes.commands.session import YES, recent, running_work
-from hermes.context.references import without_attachments
+from hermes.context.references import typed_text
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
@@ -57,7 +57,7 @@ def exchanges(messages: Sequence[Message], last: int) -> tuple[RecapExchange, ..
     for message in messages:
         match message:
             case UserMessage(origin="user"):
-                prompt = one_line(without_attachments(message.text), PROMPT_CHARACTERS)
+                prompt = one_line(typed_text(message.text), PROMPT_CHARACTERS)
                 found.append(RecapExchange(prompt=prompt))
             case AssistantMessage() if found:
                 now = found[-1]

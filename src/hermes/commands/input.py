@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hermes.codec.atomic_files import replace_file
 from hermes.commands.formatting import format_count
+from hermes.commands.image_files import MAX_IMAGE_BYTES, check_image, image_kind
 from hermes.commands.registry import (
     AttachImage,
     CommandContext,
@@ -25,15 +26,6 @@ from hermes.config.home import Home
 from hermes.context.references import complete_path
 from hermes.core.errors import UsageError
 from hermes.core.messages import Image
-
-MAX_IMAGE_BYTES = 20 * 1024 * 1024
-# Magic bytes, media type and file extension.
-IMAGE_KINDS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png", ".png"),
-    (b"\xff\xd8\xff", "image/jpeg", ".jpg"),
-    (b"GIF87a", "image/gif", ".gif"),
-    (b"GIF89a", "image/gif", ".gif"),
-)
 
 
 async def attach_image(home: Home, path: Path) -> Image:
@@ -69,16 +61,6 @@ def _store(home: Home, data: bytes, name: str) -> Image:
     if not copy.exists():
         replace_file(copy, data)
     return Image(file=str(copy), media_type=media_type)
-
-
-def image_kind(name: str, data: bytes) -> tuple[str, str]:
-    """The media type and extension of an image; raises UsageError for other data."""
-    for beginning, media_type, ending in IMAGE_KINDS:
-        if data.startswith(beginning):
-            return media_type, ending
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp", ".webp"
-    raise UsageError(f"{name} is not an image; supported are PNG, JPEG, GIF and WebP.")
 
 
 REFERENCE_KINDS = {
@@ -130,13 +112,11 @@ async def image(here: CommandContext, argument: str) -> Outcome | None:
     if not argument:
         return None
 
-    def find() -> str:
+    def find() -> AttachImage:
         path = Path(here.session.workspace.root) / Path(argument.strip("\"'")).expanduser()
-        if not path.is_file():
-            raise UsageError(f"There is no file {path}; give a relative or absolute path.")
-        return str(path)
+        return AttachImage(path=str(path), text=f"{check_image(path)} goes with your next message.")
 
-    return AttachImage(path=await asyncio.to_thread(find))
+    return await asyncio.to_thread(find)
 
 
 async def paste(here: CommandContext, argument: str) -> Outcome:

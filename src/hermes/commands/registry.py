@@ -6,6 +6,7 @@ import asyncio
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hermes.app.app import App
@@ -45,13 +46,6 @@ class SendMessage(Value):
     origin: str = "user"
 
 
-class EditDraft(Value):
-    """Put this draft into the input line."""
-
-    draft: str
-    text: str = ""
-
-
 class Quit(Value):
     """Quit; with `delete` the session is deleted."""
 
@@ -80,6 +74,8 @@ class AttachImage(Value):
     """Attach an image to the next message."""
 
     path: str
+    # What was attached.
+    text: str = ""
 
 
 class CopyText(Value):
@@ -106,7 +102,6 @@ Outcome = (
     ShowText
     | SwitchSession
     | SendMessage
-    | EditDraft
     | Quit
     | Reload
     | StartWork
@@ -114,6 +109,17 @@ Outcome = (
     | CopyText
     | OpenEditor
 )
+
+
+class BackgroundWork(Protocol):
+    """The work that `StartWork` began on a surface."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What runs, oldest first."""
+
+    def cancel(self) -> None:
+        """Stop all of it."""
 
 
 class CommandContext(Protocol):
@@ -127,6 +133,10 @@ class CommandContext(Protocol):
 
     @property
     def registry(self) -> CommandRegistry: ...
+
+    @property
+    def background_work(self) -> BackgroundWork | None:
+        """None where commands wait for their work."""
 
 
 SurfaceKind = Literal["cli", "editor"]
@@ -156,6 +166,8 @@ class SlashCommand(NamedTuple):
     surfaces: tuple[SurfaceKind, ...] = ("cli", "editor")
     # Suggests arguments; by default the words in `usage`.
     complete: Completer | None = None
+    # The heading of the command in the help.
+    group: str = ""
 
     @property
     def name(self) -> str:
@@ -252,22 +264,29 @@ class CommandRegistry:
             return " /help lists them."
         return f" Did you mean {' or '.join('/' + each for each in near)}?"
 
-    def help(self) -> str:
-        return "\n".join((*self.lines(), *((self._note,) if self._note else ())))
+    def help(self, word: str = "") -> str:
+        """The commands by group. With a word: the command of that name, else those that mention
+        it, else a hint."""
+        plain = _normalize(word.removeprefix("/"))
+        if plain in self._by_name:
+            return _describe(self._by_name[plain])
+        found = [each for each in self.commands if plain in _searchable(each)]
+        if not found:
+            return f"No command mentions “{word}”.{self._hint(plain)}"
+        if plain and len(found) == 1:
+            return _describe(found[0])
+        lines = list[str]()
+        for group, commands in groupby(found, key=lambda each: each.group):
+            lines += ["", group, *(f"  {line}" for line in self.lines(tuple(commands)))]
+        return "\n".join((*lines, "", self._note)).strip() if not plain else "\n".join(lines[1:])
 
-    def describe(self, name: str) -> str:
-        """The help of one command, or a hint when it does not exist."""
-        command = self.find(name.removeprefix("/"))
-        if command is None:
-            return f"There is no command /{name.removeprefix('/')}.{self._hint(name)}"
-        return _describe(command)
-
-    def lines(self) -> tuple[str, ...]:
+    def lines(self, commands: Sequence[SlashCommand] = ()) -> tuple[str, ...]:
         """One line per command."""
         longest = max(len(command.usage) for command in self.commands)
         width = min(MAX_USAGE_WIDTH, longest + len("/"))
         return tuple(
-            f"{f'/{each.usage}':{width}}  {each.help}{_others(each)}" for each in self.commands
+            f"{f'/{each.usage}':{width}}  {each.help}{_others(each)}"
+            for each in commands or self.commands
         )
 
 
@@ -296,6 +315,10 @@ def suggest(names: Iterable[str], begun: str) -> list[Suggestion]:
 
 def _describe(command: SlashCommand) -> str:
     return f"/{command.usage}\n{command.help}{_others(command)}"
+
+
+def _searchable(command: SlashCommand) -> str:
+    return " ".join((command.usage, *command.aliases, command.help, command.group)).lower()
 
 
 def _normalize(name: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from hermes.commands.formatting import format_count, format_money, one_line, plural
 from hermes.commands.registry import (
     CommandContext,
-    EditDraft,
     Outcome,
     Quit,
     SendMessage,
@@ -16,6 +15,7 @@ from hermes.commands.registry import (
     SwitchSession,
     split_flags,
 )
+from hermes.context.references import typed_text
 from hermes.core.caps import DAY_SECONDS, Cap, Caps, first_day_of_month
 from hermes.core.commands import Retitle, Rewind
 from hermes.core.messages import Usage, UserMessage
@@ -63,15 +63,14 @@ async def retry(here: CommandContext, argument: str) -> Outcome | str:
     return SendMessage(text=texts[-1])
 
 
-async def undo(here: CommandContext, argument: str) -> Outcome | str:
+async def undo(here: CommandContext, argument: str) -> str:
     texts = _user_messages(here)
     if not texts:
         return "There is no turn to undo."
     wanted = int(argument) if argument.isdecimal() else 1
     turns = max(1, min(wanted, len(texts)))
     await here.session.send(Rewind(turns=turns))
-    text = f"{plural(turns, 'turn')} undone; edit the message and send it again."
-    return EditDraft(draft=texts[-turns], text=text)
+    return f"{plural(turns, 'turn')} undone, from “{one_line(typed_text(texts[-turns]), 80)}”."
 
 
 async def usage(here: CommandContext, argument: str) -> str:
@@ -95,6 +94,8 @@ async def quit_(here: CommandContext, argument: str) -> Outcome | str | None:
         return None
     if argument and not flags and _asks(here) and here.session.transcript.messages:
         return "This deletes the session permanently. Confirm with `/quit --delete --yes`."
+    if not flags and (loss := await running_work(here)):
+        return f"{loss} Confirm with `/quit --yes`."
     return Quit(delete=bool(argument))
 
 
@@ -106,6 +107,8 @@ async def running_work(here: CommandContext) -> str:
     running = sum(each.status == "running" for each in processes)
     what = ["the running turn"] * here.session.busy
     what += [plural(running, "background process", "background processes")] * bool(running)
+    tasks = len(here.background_work.names) if here.background_work else 0
+    what += [plural(tasks, "background task")] * bool(tasks)
     return f"This would stop {' and '.join(what)}." if what else ""
 
 
@@ -114,7 +117,7 @@ def _asks(here: CommandContext) -> bool:
 
 
 async def help_(here: CommandContext, argument: str) -> str:
-    return here.registry.describe(argument) if argument else here.registry.help()
+    return here.registry.help(argument)
 
 
 async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
@@ -133,7 +136,7 @@ async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion
 
 
 SESSION_COMMANDS = (
-    SlashCommand("help [COMMAND]", "List all commands, or explain one.", help_),
+    SlashCommand("help [WORD]", "List all commands, those that mention a word, or one.", help_),
     SlashCommand("new [TITLE]", "Start a new session.", new, aliases=("reset",)),
     SlashCommand(
         "resume [ID|TITLE|N]",
@@ -197,7 +200,7 @@ def _tokens(used: Usage) -> str:
         parts.append(f"cache read {format_count(used.cache_read)} ({share}%)")
     if used.reasoning:
         parts.append(f"reasoning {format_count(used.reasoning)}")
-    parts.append(f"{used.requests} calls")
+    parts.append(plural(used.requests, "call"))
     parts.append("cost unknown" if used.cost is None else format_money(used.cost))
     return " · ".join(parts) + (" (estimated)" if used.estimated else "")
 

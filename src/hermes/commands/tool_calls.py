@@ -33,7 +33,7 @@ def image_data_url(image: str) -> str:
         with Path(image).open("rb") as file:
             data = file.read(MAX_INLINE_BYTES + 1)
         # Loaded with the first image: it needs the slash commands.
-        from hermes.commands.input import image_kind
+        from hermes.commands.image_files import image_kind
 
         media_type, _ = image_kind(image, data)
     except (OSError, UsageError):
@@ -64,10 +64,7 @@ def describe_call(
 ) -> CallDescription:
     """Describe a call, with the details of its result once there is one. Paths are relative to
     `root`. A tool that `tool_call` uses is described as itself."""
-    while call.name == "tool_call" and _text(call, "name") != call.name:
-        given = call.arguments.get("arguments")
-        inner = given if isinstance(given, dict) else {}
-        call = ToolCall(id=call.id, name=_text(call, "name"), arguments=inner)
+    call = unwrap_call(call)
     declared = declarations().get(call.name)
     display = declared.display if declared else ToolDisplay()
     verb, shown = display.verb or call.name, _DETAILS.get(call.name)
@@ -79,6 +76,15 @@ def describe_call(
     else:
         detail = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return CallDescription(emoji=display.icon, verb=verb, detail=one_line(detail))
+
+
+def unwrap_call(call: ToolCall) -> ToolCall:
+    """The call that `tool_call` makes, or the call itself."""
+    while call.name == "tool_call" and _text(call, "name") != call.name:
+        given = call.arguments.get("arguments")
+        inner = given if isinstance(given, dict) else {}
+        call = ToolCall(id=call.id, name=_text(call, "name"), arguments=inner)
+    return call
 
 
 def failure_reason(result: ToolResult) -> str:

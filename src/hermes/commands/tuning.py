@@ -29,6 +29,11 @@ MODE_WORDS = {
     "smart": "A model approves harmless effects; Hermes asks you about the rest.",
     "off": "YOLO: Hermes never asks; only the most dangerous effects are denied.",
 }
+MARKDOWN_WORDS = {
+    "render": "with headings, colours, tables and framed code",
+    "strip": "without its marks",
+    "raw": "exactly as the model writes it",
+}
 BUSY_WORDS = {
     "interrupt": "stops the turn and comes next",
     "queue": "waits for the end of the turn",
@@ -103,6 +108,15 @@ async def busy(here: CommandContext, argument: str) -> str | None:
         _display(here, "busy_input_mode", argument)
     mode = _controls(here).display.busy_input_mode
     return f"{mode}: a message that you send during a turn {BUSY_WORDS[mode]}."
+
+
+async def markdown(here: CommandContext, argument: str) -> str | None:
+    if argument and argument not in MARKDOWN_WORDS:
+        return None
+    if argument:
+        _display(here, "final_response_markdown", argument)
+    style = _controls(here).display.final_response_markdown
+    return f"{style}: Markdown in answers is shown {MARKDOWN_WORDS[style]}."
 
 
 def _switch(key: str, name: str) -> Callable[[CommandContext, str], Awaitable[str | None]]:
@@ -180,6 +194,12 @@ TUNING_COMMANDS = (
         f"busy [{'|'.join(BUSY_WORDS)}]",
         "Set what happens to a message that you send during a turn.",
         busy,
+        surfaces=("cli",),
+    ),
+    SlashCommand(
+        f"markdown [{'|'.join(MARKDOWN_WORDS)}]",
+        "Show or set how Markdown in answers is shown.",
+        markdown,
         surfaces=("cli",),
     ),
     SlashCommand(

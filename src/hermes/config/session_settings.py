@@ -96,8 +96,9 @@ class DisplaySettings(Value):
     ] = 0
     turn_completion_explainer: Annotated[bool, "Explain why a turn ended without an answer."] = True
     final_response_markdown: Annotated[
-        Literal["strip", "render", "raw"], "How Markdown in answers is shown."
-    ] = "strip"
+        Literal["render", "strip", "raw"],
+        "Markdown in answers: rendered, without its marks, or as it is.",
+    ] = "render"
     busy_input_mode: Annotated[
         Literal["interrupt", "queue", "steer"], "What happens to input that you send during a turn."
     ] = "interrupt"

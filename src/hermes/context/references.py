@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ATTACHED = "--- Attached Context ---"
 WARNINGS = "--- Context Warnings ---"
+# The first line of an attached reference.
+_HEAD = re.compile(r"^\S+ (@.+) \(\d+ tokens\)$", re.MULTILINE)
 
 _MENTION = re.compile(
     r"""(?x) (?<![\w/@.]) @ (?:
@@ -89,6 +91,13 @@ def without_attachments(text: str) -> str:
     for mark in (WARNINGS, ATTACHED):
         text = text.partition(f"\n\n{mark}\n")[0]
     return text
+
+
+def typed_text(text: str) -> str:
+    """Return the text that the user typed, with the references that were attached to it."""
+    typed, attached = without_attachments(text), text.partition(f"\n\n{ATTACHED}\n")[2]
+    labels = [label for label in _HEAD.findall(attached) if label not in typed]
+    return " ".join((typed, *dict.fromkeys(labels))).strip()
 
 
 async def expand_references(

@@ -145,7 +145,8 @@ class Deny(Value, tag="deny"):
 
 
 Decision = Allow | Ask | Deny
-Scope = Literal["once", "session", "always"]
+# "folder": this kind of effect on files in the same folder, for the session.
+Scope = Literal["once", "session", "folder", "always"]
 
 
 def subject(effect: Effect) -> str:

@@ -147,7 +147,7 @@ def expire_question(asked: ApprovalAsked | QuestionAsked) -> ApprovalAnswered | 
 
 
 ANYWHERE = ("/",)
-SCOPES: dict[str, Scope] = {"session": "session", "always": "always"}
+SCOPES: dict[str, Scope] = {"session": "session", "folder": "folder", "always": "always"}
 # How long a person waits for steps that only help to decide.
 APPROVAL_MODEL_SECONDS = 30.0
 PREFLIGHT_SECONDS = 5.0

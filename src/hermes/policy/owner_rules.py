@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from hermes.codec.json import DecodeError, convert
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.effects import (
+    Ask,
     CallServer,
     ChangeSkill,
     DeletePath,
@@ -72,6 +73,44 @@ class Allowlist:
         # Hashing is slow, so only texts with the same masked form are hashed.
         shown = self._mask(text)
         return shown in self._seals and _seal(text, shown) in self._seals[shown]
+
+
+# Questions about a place, not about what a file contains or controls.
+PLACE_CATEGORIES = frozenset(("outside", "overwrite"))
+
+
+class FolderGrants:
+    """Reads or writes that the owner has allowed in a folder for this session. The folder covers
+    its subfolders. The home folder, what contains it, and the root are too wide to be granted."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home.rstrip("/")
+        self._granted: set[tuple[Kind, str]] = set()
+
+    def offer(self, effect: Effect, asked: Ask) -> Ask:
+        """Add the scope "folder" to a question about a place."""
+        folder = _folder_of(effect)
+        too_wide = not folder.strip("/") or f"{self._home}/".startswith(f"{folder}/")
+        if too_wide or asked.category not in PLACE_CATEGORIES or "session" not in asked.scopes:
+            return asked
+        at = asked.scopes.index("session") + 1
+        return replace(asked, scopes=(*asked.scopes[:at], "folder", *asked.scopes[at:]))
+
+    def add(self, effect: Effect) -> None:
+        self._granted.add((kind_and_target(effect)[0], _folder_of(effect)))
+
+    def __contains__(self, effect: Effect) -> bool:
+        kind, path = kind_and_target(effect)
+        return any(kind == each and path.startswith(f"{at}/") for each, at in self._granted)
+
+
+def _folder_of(effect: Effect) -> str:
+    """The folder of a file that is read or written; "" for other effects."""
+    match effect:
+        case ReadPath(path=path) | WritePath(path=path):
+            return path.rpartition("/")[0]
+        case _:
+            return ""
 
 
 def _seal(text: str, shown: str) -> str:

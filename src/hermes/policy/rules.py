@@ -29,6 +29,7 @@ from hermes.core.ports import ConversationText, ShellSetup
 from hermes.policy.findings import ALL_SCOPES, Verdict
 from hermes.policy.owner_rules import (
     Allowlist,
+    FolderGrants,
     Mask,
     OwnerRules,
     Rule,
@@ -119,6 +120,7 @@ class SessionPolicy:
         # Sources of untrusted text that effects were judged with or brought in.
         self.untrusted_sources: frozenset[str] = frozenset()
         self._allowed_here: set[str] = set()
+        self._folders = FolderGrants(surroundings["home"])
 
     def decide(
         self,
@@ -137,6 +139,8 @@ class SessionPolicy:
             return self._for_others(effect, principal, verdict)
         decision = self._add_questions(effect, principal, origins, verdict)
         if isinstance(decision, Ask):
+            if not self._judge.untrusted_origins(origins):
+                decision = self._folders.offer(effect, decision)
             if why := self._why_answered(effect, principal, verdict, decision):
                 return Allow(reason=why, lifted=True)
             if verdict.single and decision.scopes == ALL_SCOPES and self.mode == "smart":
@@ -151,6 +155,9 @@ class SessionPolicy:
 
     def remember(self, effect: Effect, scope: Scope) -> None:
         if scope == "once":
+            return
+        if scope == "folder":
+            self._folders.add(effect)
             return
         self._allowed.add(subject(effect))
         self._allowed_here.add(subject(effect))
@@ -241,6 +248,8 @@ class SessionPolicy:
         allowed = self._allowed_here if verdict.tainted_files else self._allowed
         if subject(effect) in allowed:
             return "Allowed beforehand."
+        if "folder" in ask.scopes and effect in self._folders:
+            return "Allowed in this folder beforehand."
         if ask.category != "settings" and (
             rule := self._owner_rules.find_allow(effect, principal, verdict.open_)
         ):

@@ -92,6 +92,7 @@ class Place:
         self.app = app
         self.session = session
         self.registry = CommandRegistry(COMMANDS, "cli", extra=DYNAMIC_COMMANDS)
+        self.background_work = None
 
 
 async def test_commands_of_a_plugin_work_in_the_chat(talk: Talk) -> None:

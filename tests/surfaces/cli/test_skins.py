@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from hermes.core.effects import WritePath
 from hermes.core.errors import NotFound, UsageError
-from hermes.surfaces.cli.chat.screen import Paint
+from hermes.core.events import ApprovalAsked
+from hermes.core.messages import ToolResult
+from hermes.surfaces.cli.chat.approval_panel import ApprovalPanel
+from hermes.surfaces.cli.chat.cells import COLOUR
+from hermes.surfaces.cli.chat.questions import OpenQuestion
+from hermes.surfaces.cli.chat.reply import StreamedReply
+from hermes.surfaces.cli.chat.screen import ROLES, Paint
 from hermes.surfaces.cli.chat.skin import (
     DEFAULT,
     built_in_skins,
@@ -16,6 +23,8 @@ from hermes.surfaces.cli.chat.skin import (
     is_colour,
     skin_names,
 )
+from hermes.surfaces.cli.chat.tool_lines import todo_lines
+from hermes.tools.files.edits import FileEdit
 
 
 def own(home: Path, text: str) -> None:
@@ -28,6 +37,46 @@ def test_every_skin_has_true_colours_and_a_prompt(name: str) -> None:
     skin = built_in_skins()[name]
     assert all(is_colour(colour) for colour in skin.colors.values())
     assert skin.description and skin.branding.prompt_symbol
+
+
+@pytest.mark.parametrize("name", built_in_skins())
+def test_every_skin_has_a_colour_for_every_role(name: str) -> None:
+    paint = Paint(colours=True)
+    paint.apply_skin(built_in_skins()[name])
+    keys = {key for _, key in ROLES.values() if key}
+    assert set(built_in_skins()[name].colors) <= keys, "a key that nothing uses"
+    if name not in ("plain", "mono"):
+        assert all(paint.code(role) for role in ROLES)
+
+
+def test_the_skin_for_screen_readers_has_no_frames_and_says_what_colours_say() -> None:
+    paint = Paint(colours=True)
+    paint.apply_skin(built_in_skins()["plain"])
+    asked = ApprovalAsked(
+        id="q",
+        call_id="c",
+        effect=WritePath(path="/x.py"),
+        reason="It writes.",
+        category="overwrite",
+        scopes=("once",),
+        expires_seconds=60,
+    )
+    edit = FileEdit(path="/x.py", name="/x.py", before=b"old\n", after=b"new\n")
+    tasks = [{"content": "a", "status": "completed"}, {"content": "b", "status": "pending"}]
+    result = ToolResult(call_id="1", name="todo", parts=(), details={"todos": tasks})
+    reply = StreamedReply("render", paint)
+    rows = reply.feed("# Title\n\n```python\nx = 1\n```\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n", 60)
+    texts = [
+        ApprovalPanel(asked, paint, 60, (edit,)).text(),
+        *OpenQuestion(asked, now=0).rows(paint, 60, now=0),
+        *todo_lines(result, paint, 60),
+        *rows,
+    ]
+    shown = COLOUR.sub("", "\n".join(texts))
+    assert not set(shown) & set("╭╮╰╯│┼▎┊☐☑▸⚠")
+    for words in ("question: Write this file?", "removed 1: old", "added 1: new", "done: a"):
+        assert words in shown
+    assert "to do: b" in shown and "```python" in shown
 
 
 def test_colours_become_codes() -> None:

@@ -47,7 +47,6 @@ from hermes.commands.registry import (
     AttachImage,
     CommandRegistry,
     CopyText,
-    EditDraft,
     OpenEditor,
     Quit,
     Reload,
@@ -111,6 +110,7 @@ class EditorSession:
         self.policy = policy
         self.app = app
         self.registry = CommandRegistry(COMMANDS, "editor", extra=DYNAMIC_COMMANDS)
+        self.background_work = None
         opened = session.transcript.opened
         self.cwd = opened.cwd if opened is not None else ""
         self._client = client
@@ -268,8 +268,6 @@ class EditorSession:
                 return Say(text=text, origin=origin)
             case ShowText(text=text):
                 await self._send_text(text)
-            case EditDraft(draft=draft, text=text):
-                await self._send_text(f"{text}\n\n{draft}")
             case SwitchSession():
                 await self._send_text("Open another session in the editor.")
             case StartWork(work=work):

@@ -11,7 +11,8 @@ from msgspec import Meta
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value, replace
-from hermes.commands.input import MAX_IMAGE_BYTES, store_image
+from hermes.commands.image_files import MAX_IMAGE_BYTES
+from hermes.commands.input import store_image
 from hermes.config.run_context import RunContext
 from hermes.config.schema import Effort
 from hermes.core.effects import Allow, FetchUrl
@@ -116,7 +117,7 @@ class RunBody(Value):
 
 
 class ApprovalBody(Value):
-    decision: Literal["once", "session", "always", "deny"]
+    decision: Literal["once", "session", "folder", "always", "deny"]
     approval_id: Name | None = None
     reason: Annotated[str, Meta(max_length=1_000)] | None = None
 

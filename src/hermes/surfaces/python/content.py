@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hermes.codec.values import JsonObject, replace
-from hermes.commands.input import MAX_IMAGE_BYTES, attach_image, store_image
+from hermes.commands.image_files import MAX_IMAGE_BYTES
+from hermes.commands.input import attach_image, store_image
 from hermes.config.home import Home
 from hermes.core.effects import Allow, FetchUrl
 from hermes.core.errors import EffectDenied, ToolError, UsageError

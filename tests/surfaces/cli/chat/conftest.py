@@ -89,6 +89,8 @@ class Talk:
         self.clock = HeldClock()
         self._home = folder / "home"
         self._steps: list[Step] = []
+        # What the model was asked, newest last.
+        self.requests: list[Request] = []
         self._stack = ExitStack()
         self._pane: Pane | None = None
         make_home(self._home)
@@ -118,6 +120,7 @@ class Talk:
         self._steps = steps
 
         def next_step(request: Request) -> Step:
+            self.requests.append(request)
             return steps.pop(0)
 
         make_project(self.project)

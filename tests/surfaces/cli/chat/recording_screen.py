@@ -29,6 +29,9 @@ class RecordingScreen:
     def was_echoed(self, text: str) -> bool:
         return False
 
+    def fold(self, text: str) -> str:
+        return text
+
     def attach(self, path: str) -> None:
         self.draft += path
 

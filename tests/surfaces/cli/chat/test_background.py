@@ -53,6 +53,20 @@ def test_another_session_works_meanwhile(chat: Talk) -> None:
     assert "❯ /history" in shown
 
 
+def test_stop_and_quit_know_the_sessions_in_the_background(new_pane: NewPane) -> None:
+    pane = new_pane(paced(says("Never."), first_seconds=600))
+    pane.hermes()
+    pane.say("/background count the stars")
+    pane.wait_for("↪ count the stars")
+    pane.say("/quit")
+    pane.wait_for("This would stop 1 background task. Confirm with `/quit --yes`.")
+    pane.say("/stop")
+    pane.wait_for("Stopped count the stars")
+    pane.wait(lambda text: "↪ count the stars" not in text)
+    pane.say("/quit")
+    pane.wait(lambda text: text.rstrip().endswith("$"))
+
+
 @pytest.mark.parametrize(
     ("step", "busy"),
     [

@@ -28,6 +28,26 @@ def test_a_home_that_cannot_be_written_costs_the_history_only(tmp_path: Path) ->
     assert list(history.load_history_strings()) == []
 
 
+def test_a_long_entry_is_folded_in_memory_and_whole_in_the_file(tmp_path: Path) -> None:
+    home, pastes = Home(tmp_path / "home"), Pastes()
+    long = "\n".join(f"line {n}" for n in range(30))
+    PrivateHistory(home, pastes).store_string(f"{pastes.placeholder(long)} why?")
+    assert "+line 29 why?" in home.history.read_text()
+    later = Pastes()
+    [entry] = PrivateHistory(home, later).load_history_strings()
+    assert entry == "[Pasted text #1: 30 lines]"
+    assert later.expand(entry) == f"{long} why?"
+
+
+def test_only_a_real_image_is_attached_when_it_is_dropped(tmp_path: Path) -> None:
+    real, fake = tmp_path / "real.png", tmp_path / "fake.png"
+    real.write_bytes(b"\x89PNG\r\n\x1a\n")
+    fake.write_text("no picture")
+    pastes = Pastes()
+    assert pastes.placeholder(str(real)) == "[Image #1: real.png]"
+    assert pastes.placeholder(str(fake)) == str(fake)
+
+
 def test_short_pastes_are_shown_and_long_ones_named() -> None:
     pastes = Pastes()
     assert pastes.placeholder("a\r\nb") == "a\nb"

@@ -28,9 +28,9 @@ def test_the_question_shows_what_would_run(chat: Talk) -> None:
     pane = asking(chat, calls("terminal", command="touch a\x1b[8m\ntouch b"), says("Done."))
     # What hides signs is allowed for one time only.
     shown = pane.wait_for("[1] once   [2] deny", "→ deny)")
-    assert "⚠  Run this command? — " in shown
-    assert "   cwd ~/project · category " in shown
-    assert "   touch a\\x1b[8m\n   touch b\n" in shown
+    assert "╭─ ⚠ Run this command? ──" in shown
+    assert "│ cwd ~/project · category " in shown
+    assert "│ touch a\\x1b[8m\n│ touch b\n╰──" in shown
 
 
 def test_a_number_allows_once(chat: Talk) -> None:
@@ -56,6 +56,39 @@ def test_no_is_no(chat: Talk, key: str) -> None:
     pane.keys(*key.split())
     pane.wait_for("→ denied", "[denied]", "I did not.")
     assert not (chat.project / "made.txt").exists()
+
+
+def test_a_denial_can_have_a_reason_that_the_model_reads(chat: Talk) -> None:
+    pane = asking(chat, TOUCH, says("I use the trash."))
+    pane.keys("Tab")
+    pane.wait_for("reason ❯", "Esc goes back")
+    pane.keys("Escape")
+    pane.wait_for("⚠ ❯")
+    pane.keys("Tab")
+    pane.say("use the trash instead")
+    pane.wait_for("→ denied (use the trash instead)", "I use the trash.")
+    assert "the person said no: use the trash instead" in str(chat.requests[-1].body)
+
+
+def test_a_write_is_shown_with_its_content_and_can_be_allowed_for_its_folder(chat: Talk) -> None:
+    elsewhere = chat.project.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    lines = "".join(f"line {n}\n" for n in range(40))
+
+    def write(name: str, content: str) -> Step:
+        return calls("write_file", path=str(elsewhere / name), content=content)
+
+    steps = (write("a.txt", lines), write("b.txt", "more\n"), says("Both are written."))
+    pane = asking(chat, *steps)
+    shown = pane.wait_for("new file · 40 lines", "[3] in this folder")
+    assert "│  1 + line 0\n" in shown and "line 39" not in shown
+    assert "overwrite" not in shown
+    pane.keys("?")
+    pane.wait_for("│ 40 + line 39")
+    pane.keys("3")
+    pane.wait_for("Both are written.")
+    assert "→ allowed: in this folder" in pane.everything()
+    assert (elsewhere / "b.txt").read_text() == "more\n"
 
 
 def test_silence_is_no(new_pane: NewPane, project: Path) -> None:

@@ -56,9 +56,10 @@ def test_markdown_is_printed_as_it_becomes_complete(chat: Talk) -> None:
     pane.wait_for("End.")
     pane.wait_idle()
     shown = steady(pane.screen()).partition("❯ go\n")[2]
+    rule = "─" * 80
     assert shown.startswith(
-        "\nA bold start.\n\n• one\n• two\n\n```python\nx = 1\n```\n\n"
-        "a  b\n─  ─\n1  2\n\nEnd.\n\n⚕ test"
+        f"\nA bold start.\n\n• one\n• two\n\n── python {rule[10:]}\nx = 1\n{rule}\n\n"
+        " a │ b\n───┼───\n 1 │ 2\n\nEnd.\n\n⚕ test"
     )
 
 
@@ -182,7 +183,47 @@ def test_a_long_paste_does_not_send_and_is_sent_whole(chat: Talk) -> None:
     pane.type(" what is it?")
     pane.keys("Enter")
     pane.wait_for("That was much.")
-    assert "  line 199 what is it?" in pane.everything()
+    assert "line 199 what is it?" in chat.requests[-1].last_text
+    # The echo and the input history stay folded.
+    assert "❯ [Pasted text #1: 200 lines] what is it?" in pane.everything()
+    assert "line 199" not in pane.everything()
+    pane.keys("Up")
+    pane.wait(lambda text: text.rstrip().endswith("❯ [Pasted text #1: 200 lines] what is it?"))
+
+
+def test_a_reference_is_seen_in_the_echo_and_after_a_resume(new_pane: NewPane) -> None:
+    pane = new_pane(says("Milk."))
+    pane.hermes()
+    pane.say("what does @file:notes.txt say?")
+    pane.wait_for("Milk.")
+    assert "❯ what does say? @file:notes.txt" in pane.everything()
+    pane.wait_idle()
+    pane.keys("C-d")
+    pane.wait_for("Resume this session with")
+    pane.run("clear")
+    pane.hermes("-c")
+    pane.wait_for("❯ what does say? @file:notes.txt")
+
+
+def test_a_key_shows_the_output_of_the_last_tool(chat: Talk) -> None:
+    pane = chat(calls("terminal", command="seq 1000 1005"), says("Counted."))
+    pane.say("count")
+    assert "1004" not in pane.wait_for("Counted.")
+    pane.wait_idle()
+    pane.keys("C-o")
+    shown = pane.wait_for("┊   1004")
+    assert "┊   $ seq 1000 1005\n" in shown
+    pane.keys("C-o")
+    pane.wait_for("no more tool output")
+
+
+def test_a_plan_is_shown_as_a_list(chat: Talk) -> None:
+    states = {"a": "completed", "b": "in_progress", "c": "pending"}
+    todos = [{"id": n, "content": f"task {n}", "status": state} for n, state in states.items()]
+    pane = chat(calls("todo", todos=todos), says("Planned."))
+    pane.say("plan")
+    shown = pane.wait_for("Planned.")
+    assert "┊   ☑ task a\n┊   ▸ task b\n┊   ☐ task c\n" in shown
 
 
 def test_lines_are_added_with_alt_enter_ctrl_j_and_a_backslash(chat: Talk) -> None:
@@ -235,9 +276,8 @@ def test_changes_are_shown_as_a_diff(chat: Talk) -> None:
     assert (
         "┊ 📖 read      notes.txt  TIME\n"
         "┊ 🔧 patch     notes.txt +1 −1  TIME\n"
-        "┊   @@ -1 +1 @@\n"
-        "┊   -remember the milk\n"
-        "┊   +remember the bread\n"
+        "┊   1 - remember the milk\n"
+        "┊   1 + remember the bread\n"
     ) in shown
 
 

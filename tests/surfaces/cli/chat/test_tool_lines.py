@@ -6,6 +6,7 @@ from hermes.commands.tool_calls import CallDescription
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.chat.screen import Paint
+from hermes.surfaces.cli.chat.skin import built_in_skins
 from hermes.surfaces.cli.chat.tool_lines import DIFF_LINES, diff_lines, tool_line, verbose_lines
 
 PLAIN = Paint(colours=False)
@@ -45,15 +46,35 @@ def test_the_preview_can_be_limited() -> None:
     assert "make …" in tool_line(DEED, result(), 0, PLAIN, 80, preview=6)
 
 
-def test_a_diff_shows_the_changed_lines_without_file_names() -> None:
-    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same\n"
+def test_a_diff_shows_the_changed_lines_with_their_numbers() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -9,2 +9,2 @@\n-old\n+new\n same\n@@ -30 +30 @@\n-a\n+b\n"
     assert diff_lines(diff, PLAIN, 80) == [
-        "┊   @@ -1 +1 @@",
-        "┊   -old",
-        "┊   +new",
-        "┊    same",
+        "┊    9 - old",
+        "┊    9 + new",
+        "┊   10   same",
+        "┊      ⋮",
+        "┊   30 - a",
+        "┊   30 + b",
     ]
-    assert diff_lines(diff, COLOURS, 80)[1] == "\x1b[31m┊   -old\x1b[0m"
+    assert diff_lines(diff, COLOURS, 80)[0] == "\x1b[2m┊   \x1b[0m\x1b[31m 9 - old\x1b[0m"
+
+
+def test_a_diff_of_several_files_names_them() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- /dev/null\n+++ b/y.py\n@@ -0,0 +1 @@\n+c\n"
+    rows = diff_lines(diff, PLAIN, 80)
+    assert rows == ["┊   x", "┊   1 - a", "┊   1 + b", "┊   y.py", "┊   1 + c"]
+
+
+def test_changed_lines_that_look_like_file_names_are_lines() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n--- old rule\n+++ new rule\n"
+    assert diff_lines(diff, PLAIN, 80) == ["┊   1 - -- old rule", "┊   1 + ++ new rule"]
+
+
+def test_a_skin_of_words_says_what_was_added() -> None:
+    paint = Paint(colours=False)
+    paint.apply_skin(built_in_skins()["plain"])
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
+    assert diff_lines(diff, paint, 80) == ["tool:   removed 1: old", "tool:   added 1: new"]
 
 
 def test_a_long_diff_says_how_much_is_left_out() -> None:

@@ -100,13 +100,17 @@ def test_a_picture_is_a_chip_in_the_input(new_pane: NewPane, project: Path) -> N
 
 def test_a_picture_that_is_none_leaves_the_draft(new_pane: NewPane, project: Path) -> None:
     (project / "fake.png").write_text("no picture")
+    (project / "lost.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     pane = new_pane(says("Never."))
     pane.hermes()
     pane.say("/image fake.png")
-    pane.wait_for("❯ [Image #1: fake.png]")
+    shown = pane.wait_for("JPEG, GIF and WebP")
+    assert "[Image #" not in shown
+    pane.say("/image lost.png")
+    pane.wait_for("❯ [Image #1: lost.png]")
+    (project / "lost.png").write_text("no picture")
     pane.say("look")
-    pane.wait_for("JPEG, GIF and WebP")
-    pane.wait_for("❯ [Image #1: fake.png] look")
+    pane.wait_for("❯ [Image #1: lost.png] look")
 
 
 def test_skins_change_signs_and_words_at_once(new_pane: NewPane, tmp_path: Path) -> None:

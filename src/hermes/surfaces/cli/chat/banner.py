@@ -13,66 +13,30 @@ from hermes.config.home import Home
 from hermes.config.session_settings import DisplaySettings
 from hermes.core.errors import HermesError
 from hermes.core.transcript import Transcript
-from hermes.surfaces.cli.chat.cells import cells, cut, wrap
-from hermes.surfaces.cli.chat.reply import plain_words
+from hermes.surfaces.cli.chat.cells import cut, wrap
+from hermes.surfaces.cli.chat.inline_markdown import plain_words
 from hermes.surfaces.cli.chat.screen import Paint
 from hermes.surfaces.cli.chat.skin import find_skin, skin_names
 
 NEWS = 4
-# Rows are one cell narrower than the window.
-COMPACT_WIDTH = 79
-HELP = "/help"
 
 KEYS = (
     "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops the turn, twice quits · "
     "Ctrl+D quits\n"
-    "Ctrl+R searches your input history · Ctrl+G opens your editor · !command runs a command · "
-    "@ refers to files"
+    "Ctrl+O shows the last tool output · Ctrl+R searches your input history · "
+    "Ctrl+G opens your editor\n"
+    "!command runs a command · @ refers to files"
 )
-
-
-def introduction(
-    transcript: Transcript,
-    *,
-    asks: bool,
-    paint: Paint,
-    width: int,
-    placement: str = "",
-    skills: int = 0,
-    compact: bool = False,
-) -> str:
-    """The model, the approval mode, where commands run, and the number of tools and skills."""
-    facts = [f"{transcript.model} ({transcript.provider})"]
-    is_wide = width >= COMPACT_WIDTH and not compact
-    if is_wide:
-        facts += [paint.say("asks before risky effects")] if asks else []
-        facts += [placement] if placement else []
-    # Tools and skills, on a second line.
-    more = []
-    if is_wide:
-        tools = len(transcript.opened.tools) if transcript.opened else 0
-        counts = (("tools", tools), ("skills", skills))
-        more = [f"{count} {name} (/{name})" for name, count in counts if count] + [HELP]
-    while len(facts) > 1 and not _fits(facts, width):
-        more.insert(0, facts.pop())
-    if is_wide and _fits((*facts, HELP), width):
-        facts.append(more.pop())
-    lines = (" · ".join(each) for each in (facts, more) if each)
-    rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
-    if not asks:
-        warning = paint.say("YOLO: no approvals, only the most dangerous effects are denied")
-        rows.append(paint(cut(f"  {warning}", width), "error"))
-    return "\n".join(rows)
-
-
-def _fits(facts: Sequence[str], width: int) -> bool:
-    return cells("  " + " · ".join(facts)) <= width
 
 
 def notice_rows(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
     """Notices at the start: a few, each wrapped to the width."""
     shown = [
-        "\n".join(paint(f"  {row}", "warn") for row in wrap(sanitize(line), width - 2))
+        "\n".join(
+            paint(f"  {row}", "warn")
+            for part in sanitize(line).split("\n")
+            for row in wrap(part, width - 2)
+        )
         for line in lines[:NEWS]
     ]
     if len(lines) > NEWS:
@@ -159,6 +123,11 @@ async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestio
 
 SKIN_COMMANDS = (
     SlashCommand(
-        "skin [NAME]", "List skins, or apply one.", skin, surfaces=("cli",), complete=complete_skins
+        "skin [NAME]",
+        "List skins, or apply one.",
+        skin,
+        surfaces=("cli",),
+        complete=complete_skins,
+        group="Appearance",
     ),
 )

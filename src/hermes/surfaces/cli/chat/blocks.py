@@ -21,6 +21,7 @@ _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([^\s`]*)[^`]*$")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)")
 _RULE = re.compile(r"\s{0,3}([-*_])(\s*\1){2,}\s*$")
 _ITEM_HEAD = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s*")
+_TASK = re.compile(r"\[([ xX])\]\s+")
 _ITEM = re.compile(r"\s*([-*+]|\d{1,9}[.)])(\s|$)")
 # Line beginnings that can only be a paragraph, or only a list item.
 _SURE_TEXT = re.compile(
@@ -51,8 +52,9 @@ class MarkdownBlock(Value):
     def text(self) -> str:
         return "\n".join(self.lines)
 
-    def split_prefix(self, width: int) -> tuple[str, str, str]:
-        """The prefix of the first row, such as a bullet, the prefix of the others, and the text."""
+    def split_prefix(self, width: int, *, boxes: bool = False) -> tuple[str, str, str]:
+        """The prefix of the first row, such as a bullet, the prefix of the others, and the text.
+        `boxes`: an item of a task list begins with a box."""
         lines = [line.rstrip() for line in self.lines]
         if self.kind != "item":
             return "", "", "\n".join(lines)
@@ -60,8 +62,11 @@ class MarkdownBlock(Value):
         assert head is not None
         mark = "•" if head[2] in "-*+" else head[2]
         indent = head[1] if cells(head[1]) <= width - NARROWEST else ""
+        first = lines[0][head.end() :]
+        if boxes and (task := _TASK.match(first)):
+            mark, first = "☐" if task[1] == " " else "☑", first[task.end() :]
         lead = f"{indent}{mark} "
-        contents = (lines[0][head.end() :], *(line.strip() for line in lines[1:]))
+        contents = (first, *(line.strip() for line in lines[1:]))
         return lead, " " * cells(lead), "\n".join(contents)
 
 
@@ -90,8 +95,21 @@ class BlockSplitter:
         return self._blank_due and self._begun
 
     @property
-    def in_code(self) -> bool:
-        return self._code is not None
+    def partial(self) -> str:
+        """The last line, which has no end yet."""
+        return _clean_line(self._partial)
+
+    @property
+    def unfinished_code(self) -> MarkdownBlock | None:
+        """The complete lines of the current code that are not emitted yet."""
+        return self._code.peek() if self._code else None
+
+    @property
+    def unfinished_table(self) -> MarkdownBlock | None:
+        """The complete rows of the current table."""
+        if self._code or self._kind != "table" or not self._lines:
+            return None
+        return MarkdownBlock(kind="table", lines=tuple(self._lines))
 
     @property
     def unfinished(self) -> MarkdownBlock | None:
@@ -207,9 +225,8 @@ class _Code:
         bare = line.strip()
         return len(bare) >= len(self._mark) and set(bare) == set(self._mark)
 
-    def piece(self, *, closes: bool = False) -> MarkdownBlock:
-        """The lines since the last piece."""
-        block = MarkdownBlock(
+    def peek(self, *, closes: bool = False) -> MarkdownBlock:
+        return MarkdownBlock(
             kind="code",
             lines=tuple(self.lines),
             language=self._language,
@@ -218,6 +235,10 @@ class _Code:
             opens=not self._opened,
             closes=closes,
         )
+
+    def piece(self, *, closes: bool = False) -> MarkdownBlock:
+        """The lines since the last piece."""
+        block = self.peek(closes=closes)
         self._before = (*self._before, *block.lines)[-CONTEXT_LINES:]
         self._opened = True
         self.lines.clear()

@@ -36,6 +36,16 @@ class QuestionAnswer(Value):
 
     id: str
     text: str
+    # Why an approval is denied.
+    reason: str = ""
+
+
+class DetailsRequested(Value):
+    """Show the details of the open approval."""
+
+
+class OutputRequested(Value):
+    """Show the output of the last tool call."""
 
 
 class WithdrawRequested(Value):
@@ -44,7 +54,14 @@ class WithdrawRequested(Value):
     edit: bool
 
 
-Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested
+Input = (
+    SubmittedLine
+    | StopRequested
+    | QuestionAnswer
+    | WithdrawRequested
+    | DetailsRequested
+    | OutputRequested
+)
 
 
 class ChatState:
@@ -89,6 +106,14 @@ class ChatState:
         """Whether a question is open."""
         return self._question is not None
 
+    def approving(self) -> bool:
+        """Whether an approval is open."""
+        return self._question is not None and not self._question.free
+
+    def asking_reason(self) -> bool:
+        """Whether the user types the reason of a denial."""
+        return self._question is not None and self._question.wants_reason
+
     def hiding(self) -> bool:
         """Whether the input is hidden."""
         return self._question is not None and self._question.secret
@@ -99,6 +124,9 @@ class ChatState:
 
     def take_back(self, *, edit: bool) -> None:
         self.inputs.put_nowait(WithdrawRequested(edit=edit))
+
+    def ask_for_output(self) -> None:
+        self.inputs.put_nowait(OutputRequested())
 
     def submit(self, text: str) -> bool:
         """Handle Enter; return whether the text belongs in the history."""
@@ -113,16 +141,22 @@ class ChatState:
         # Text is meant for the visible question; a lone Enter may be a repeated key.
         heard = text.strip() or self._clock() >= question.deaf_until
         if answer is not None and heard:
-            self._answer(question, answer)
+            self._answer(question, answer.text, answer.reason)
         return False
 
     def key(self, name: str) -> None:
-        """A key for the open question: a digit, an arrow or "escape"."""
+        """A key for the open question: a digit, an arrow, "escape", "tab" or "?"."""
         question = self._question
         if question is None or self._clock() < question.deaf_until:
             return
-        if name == "escape":
+        if name == "escape" and question.wants_reason:
+            question.wants_reason = False
+        elif name == "escape":
             self._answer(question, "" if question.free else "deny")
+        elif name == "tab":
+            question.wants_reason = not question.free
+        elif name == "?":
+            self.inputs.put_nowait(DetailsRequested())
         elif name in ARROWS:
             question.move(ARROWS[name])
         elif int(name) <= len(question.values):
@@ -152,7 +186,7 @@ class ChatState:
     async def complete(self, line: str) -> Sequence[Suggestion]:
         return await self.suggest(line) if self.suggest else ()
 
-    def _answer(self, question: OpenQuestion, text: str) -> None:
+    def _answer(self, question: OpenQuestion, text: str, reason: str = "") -> None:
         if not question.answered:
             question.answered = True
-            self.inputs.put_nowait(QuestionAnswer(id=question.id, text=text))
+            self.inputs.put_nowait(QuestionAnswer(id=question.id, text=text, reason=reason))

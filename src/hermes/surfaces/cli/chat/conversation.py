@@ -19,7 +19,6 @@ from hermes.commands.registry import (
     AttachImage,
     CommandRegistry,
     CopyText,
-    EditDraft,
     OpenEditor,
     Outcome,
     Quit,
@@ -34,36 +33,29 @@ from hermes.config.environment import env_flag
 from hermes.context.references import expand_references
 from hermes.core.commands import Answer, Interrupt, Retitle, Say, Withdraw
 from hermes.core.errors import HermesError
-from hermes.core.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
-    QuestionAnswered,
-    QuestionAsked,
-    Record,
-    TurnEnded,
-    TurnStarted,
-)
-from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.hosting.request import BusyMode, send_message
 from hermes.skills.library import with_skills
-from hermes.surfaces.cli.chat import banner, questions
+from hermes.surfaces.cli.chat import banner
 from hermes.surfaces.cli.chat.chat_state import (
     ChatState,
+    DetailsRequested,
+    OutputRequested,
     QuestionAnswer,
     StopRequested,
     SubmittedLine,
     WithdrawRequested,
 )
 from hermes.surfaces.cli.chat.feed import Feed
+from hermes.surfaces.cli.chat.introduction import TIPS, Surroundings, introduction
 from hermes.surfaces.cli.chat.screen import ChatScreen
+from hermes.surfaces.cli.chat.session_view import FAULT, SessionView
 from hermes.surfaces.cli.chat.shutdown import BackgroundTasks, first_of, stop
-from hermes.surfaces.cli.chat.status_bar import FRAME_SECONDS, StatusBar, StatusPanel
+from hermes.surfaces.cli.chat.status_bar import StatusPanel
 from hermes.surfaces.cli.oneshot import session_request
 from hermes.workspaces.placement import describe_placement
 
-FAULT = "Internal error: an input or event was not handled; see `hermes logs errors`."
 SECRET_SECONDS = 300.0
 
 log = logging.getLogger(__name__)
@@ -93,6 +85,7 @@ class ChatController:
     """A chat with one session at a time; the `CommandContext` of slash commands."""
 
     session: Session
+    _view: SessionView
     _panel: StatusPanel
     _feed: Feed
     _reading: asyncio.Task[None]
@@ -113,14 +106,15 @@ class ChatController:
         self._state = state
         self._screen = screen
         self._request = request
-        self._clock = app.context.world.clock.monotonic
         self._shown_notices: set[str] = before._shown_notices if before else {""}
         self._shown = before.session.id if before else ""
         self.reload = asyncio.Event()
-        self._entered_at = 0.0
         self._placement = ""
-        self._skills = 0
-        self._background = BackgroundTasks(self._report)
+        self._skills: tuple[str, ...] = ()
+        self._tip: str = (
+            before._tip if before else TIPS[int(app.context.world.clock.now()) % len(TIPS)]
+        )
+        self.background_work = self._background = BackgroundTasks(self._report)
         self._deleting = False
         app.shared.ask_secret = self._ask_secret
 
@@ -131,10 +125,9 @@ class ChatController:
             async with asyncio.TaskGroup() as self._group:
                 await self._enter(session)
                 self._state.suggest = self._suggest
-                tasks = [self._group.create_task(work) for work in (self._serve(), self._tick())]
+                serving = self._group.create_task(self._serve())
                 await first_of(self._state.left, self.reload)
-                for task in tasks:
-                    task.cancel()
+                serving.cancel()
                 await self._background.leave()
                 reason = "reloaded" if self.reload.is_set() else self._state.reason
                 await self._leave(self.session, reason)
@@ -156,7 +149,7 @@ class ChatController:
         return banner.farewell(
             self.session.transcript,
             self.session.id,
-            seconds=self._clock() - self._entered_at,
+            seconds=self.app.context.world.clock.monotonic() - self._view.entered_at,
             paint=self._screen.paint,
             width=self._screen.width - 1,
         )
@@ -181,8 +174,13 @@ class ChatController:
                             await self.session.send(Withdraw(n=newest[0]))
                             if edit and not self._screen.draft:
                                 self._screen.draft = newest[1]
-                    case QuestionAnswer(id=question_id, text=text):
-                        await self.session.send(Answer(id=question_id, text=text))
+                    case QuestionAnswer(id=question_id, text=text, reason=reason):
+                        await self.session.send(Answer(id=question_id, text=text, reason=reason))
+                    case OutputRequested():
+                        self._feed.show_tool_output()
+                    case DetailsRequested():
+                        if (question := self._panel.question) and question.details:
+                            self._feed.put(question.details())
                     case _:
                         assert_never(wanted)
             except HermesError as error:
@@ -198,6 +196,7 @@ class ChatController:
             self._feed.echo(text.strip())
             await self._carry_out(await self.registry.run(text.strip(), self))
             self._apply_display()
+            self._panel.background = self._background.names
             return
         if text.startswith("!") and (script := text[1:].strip()):
             self._feed.echo(text.strip())
@@ -226,9 +225,6 @@ class ChatController:
                     self._feed.show_output(text)
             case SendMessage(text=text, origin=origin):
                 await self.session.send(Say(text=text, origin=origin))
-            case EditDraft(draft=draft, text=text):
-                self._feed.notice(text)
-                self._screen.draft = draft
             case SwitchSession():
                 await self._move(outcome)
             case Quit(delete=delete):
@@ -242,7 +238,9 @@ class ChatController:
                     self._feed.notice(text)
                 self._background.begin(outcome, self._group)
                 self._panel.background = self._background.names
-            case AttachImage(path=path):
+                self._view.refresh()
+            case AttachImage(path=path, text=text):
+                self._feed.notice(text)
                 self._screen.attach(path)
             case CopyText(text=text):
                 done = self._screen.copy(text)
@@ -257,7 +255,7 @@ class ChatController:
         """Show the result of background work."""
         self._panel.background = self._background.names
         self._feed.report(text, is_answer=work.is_answer)
-        self._screen.refresh()
+        self._view.refresh()
 
     def _apply_display(self) -> None:
         """Apply the display settings, which a command may have changed."""
@@ -294,20 +292,25 @@ class ChatController:
     async def _enter(self, session: Session) -> None:
         transcript = session.transcript
         self.session = session
-        self._entered_at = self._clock()
         root = transcript.opened.cwd if transcript.opened else ""
-        self._state.view = self._panel = StatusPanel(self._screen, self._clock)
+        self._view = SessionView(
+            self._screen,
+            session,
+            self.app.controls[session.id],
+            clock=self.app.context.world.clock,
+            find_window=self.app.models.window,
+            group=self._group,
+        )
+        self._feed, self._panel = self._view.feed, self._view.panel
+        self._state.view = self._panel
         self._panel.background = self._background.names
-        controls = self.app.controls[session.id]
-        self._panel.status = StatusBar(session, controls, self.app.models.window, self._entered_at)
-        self._feed = Feed(self._screen, self._panel, controls.display, root)
         self._apply_display()
         self._placement = self._placement or await describe_placement(self.app.context)
         if not self._skills:
             scanned = await asyncio.to_thread(self.app.skills(root).scan.scan)
-            self._skills = len(scanned.entries)
+            self._skills = tuple(entry.category for entry in scanned.entries)
         self._introduce()
-        self._reading = self._group.create_task(self._read(session.subscribe()))
+        self._reading = self._group.create_task(self._view.read(session.subscribe()))
         self.app.start_session_tasks(session)
         if transcript.turn_id or transcript.waiting:
             self._feed.add_queued(transcript.waiting)
@@ -315,7 +318,7 @@ class ChatController:
             self._feed.notice("Continuing the interrupted turn.")
             self._panel.busy = True
             session.continue_unfinished()
-            self._group.create_task(self._watch(session))
+            self._group.create_task(self._view.watch())
         else:
             self._screen.ready()
 
@@ -325,15 +328,14 @@ class ChatController:
         paint, width = self._screen.paint, self._screen.width - 1
         head = ""
         if not env_flag(self.app.context.env, "HERMES_QUIET"):
-            head = banner.introduction(
-                transcript,
+            found = Surroundings(
                 asks=self.app.controls[self.session.id].mode != "off",
-                paint=paint,
-                width=width,
                 placement=self._placement,
                 skills=self._skills,
-                compact=self._feed.display.compact,
+                tip=self._tip,
             )
+            compact = self._feed.display.compact
+            head = introduction(transcript, found, paint, width, compact=compact)
         notices = [line for line in self.app.context.notices if line not in self._shown_notices]
         rows = [] if head in self._shown_notices else [head]
         rows += banner.notice_rows(notices, paint, width)
@@ -345,53 +347,6 @@ class ChatController:
             past = banner.recap(transcript, self.session.id, settings.display, paint, width)
             if past:
                 self._feed.put(past)
-
-    async def _read(self, events: Subscription) -> None:
-        async for record in events:
-            try:
-                self._show_event(record)
-            except Exception:
-                log.exception("event not shown", extra={"kind": type(record.event).__name__})
-                self._feed.notice(FAULT, warning=True)
-            self._screen.refresh()
-
-    def _show_event(self, record: Record) -> None:
-        event, paint, now = record.event, self._screen.paint, self._clock()
-        self._feed.show(record)
-        match event:
-            case ApprovalAsked() | QuestionAsked():
-                self._feed.put(questions.panel(event, paint, self._screen.width - 1))
-                self._panel.ask(questions.OpenQuestion(event, now, paint.say))
-            case ApprovalAnswered() | QuestionAnswered():
-                if self._panel.close_question(event):
-                    self._feed.put(questions.outcome(event, paint))
-            case TurnStarted():
-                self._group.create_task(self._watch(self.session))
-            case TurnEnded():
-                self._panel.withdraw()
-                if self._feed.display.bell_on_complete:
-                    self._screen.ring()
-                if not self.session.transcript.waiting:
-                    self._screen.ready()
-            case _:
-                pass
-
-    async def _watch(self, session: Session) -> None:
-        """Report a session that stops without an event because its journal failed."""
-        try:
-            await session.wait_until_idle()
-        except HermesError as error:
-            self._panel.busy = False
-            self._feed.notice(f"The session has stopped: {error}", warning=True)
-            self._screen.refresh()
-
-    async def _tick(self) -> None:
-        """Redraw clocks and spinners while work is in progress."""
-        while True:
-            seconds = FRAME_SECONDS if self._screen.animated else 1.0
-            await self.app.context.world.clock.sleep(seconds)
-            if self._panel.moves:
-                self._screen.refresh()
 
     async def _leave(self, session: Session, reason: str) -> None:
         await stop(session, reason)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Literal
 
+from hermes.commands.catalogue import COMMANDS
 from hermes.commands.formatting import explain_ending, is_error, one_line, sanitize
 from hermes.commands.language import Translator
 from hermes.commands.skills import user_text
 from hermes.commands.tool_calls import FailedEdits, describe_call, image_of
 from hermes.config.session_settings import DisplaySettings
-from hermes.context.references import without_attachments
+from hermes.context.references import typed_text
 from hermes.core.events import (
     MessageReceived,
     ModelCalled,
@@ -25,14 +27,24 @@ from hermes.core.events import (
     TurnStarted,
     Withdrawn,
 )
-from hermes.core.messages import ToolCall
+from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
 from hermes.surfaces.cli.chat.reply import StreamedReply
-from hermes.surfaces.cli.chat.screen import ChatScreen
+from hermes.surfaces.cli.chat.screen import ChatScreen, Paint
 from hermes.surfaces.cli.chat.status_bar import RunningTool, StatusPanel
-from hermes.surfaces.cli.chat.tool_lines import diff_lines, picture_line, tool_line, verbose_lines
+from hermes.surfaces.cli.chat.tool_lines import (
+    ToolOutputs,
+    diff_lines,
+    picture_line,
+    todo_lines,
+    tool_line,
+    verbose_lines,
+)
 
+_COMMAND = re.compile(r"( {0,2})(/[a-z][a-z-]*)(?= |$)")
+# The groups of `/help`.
+_HEADINGS = frozenset(command.group for command in COMMANDS)
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
 # Endings that are always explained.
@@ -53,6 +65,8 @@ class Feed:
         self._section: Section = "notice"
         self._waiting: dict[int, MessageReceived] = {}
         self._calls: dict[str, ToolCall] = {}
+        # Calls whose changes the user saw before they approved them.
+        self.previewed: set[str] = set()
         self._answer = self._new_answer()
         self._thoughts = ""
         self._streamed = False
@@ -60,6 +74,7 @@ class Feed:
         self._last_tool = ""
         self._at = 0.0
         self._failed_edits = FailedEdits(root)
+        self._outputs = ToolOutputs()
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -117,8 +132,9 @@ class Feed:
 
     def show_output(self, text: str) -> None:
         """Print the output of a command, wrapped."""
-        lines = text.split("\n")
-        self._print("notice", [row for line in lines for row in wrap_columns(line, self._width)])
+        lines, paint = text.split("\n"), self._screen.paint
+        rows = [row for line in lines for row in wrap_columns(line, self._width)]
+        self._print("notice", [_paint_command(row, paint) for row in rows])
 
     def report(self, text: str, *, is_answer: bool) -> None:
         """The result of background work: an answer, or output, which is not reformatted."""
@@ -160,6 +176,10 @@ class Feed:
         """Tool calls of an earlier run that are about to be answered."""
         self._calls |= {call.id: call for call in calls}
 
+    def find_call(self, call_id: str) -> ToolCall | None:
+        """An unfinished tool call."""
+        return self._calls.get(call_id)
+
     @property
     def _translate(self) -> Translator:
         return self._screen.paint.say
@@ -179,11 +199,11 @@ class Feed:
         if received is None or received.message.origin == "hermes":
             return
         paint, message = self._screen.paint, received.message
-        text = without_attachments(message.text)
+        text = typed_text(message.text)
         if self._screen.was_echoed(text):
             self._section = "said"
             return
-        lines = sanitize(user_text(text)).rstrip("\n").split("\n")
+        lines = sanitize(self._screen.fold(user_text(text))).rstrip("\n").split("\n")
         if message.origin != "user":
             self._show_notification(lines)
             return
@@ -298,11 +318,26 @@ class Feed:
         described = describe_call(call, result.details, root=self._root)
         preview = self.display.tool_preview_length
         rows = [tool_line(described, result, finished.seconds, paint, self._width, preview=preview)]
+        self._outputs.add(described, result)
+        if result.name == "todo":
+            rows += todo_lines(result, paint, self._width)
         if progress == "verbose":
             rows += verbose_lines(call, result, paint, self._width)
-        elif (diff := result.details.get("diff")) and self.display.inline_diffs:
-            rows += diff_lines(diff, paint, self._width)
+        elif self._shows_diff(result) and (diff := result.details.get("diff")):
+            is_new = not result.details.get("files_modified")
+            rows += diff_lines(diff, paint, self._width, is_new=is_new)
         self._print("tools", rows + shown)
+
+    def show_tool_output(self) -> None:
+        """Print the output of the last tool call; called again, of the one before it."""
+        rows = self._outputs.next_rows(self._screen.paint, self._width)
+        if rows:
+            self._print("tools", rows)
+        else:
+            self.notice("There is no more tool output in this session.")
+
+    def _shows_diff(self, result: ToolResult) -> bool:
+        return self.display.inline_diffs and result.call_id not in self.previewed
 
     def _end_turn(self, ended: TurnEnded) -> None:
         self._end_thoughts()
@@ -315,8 +350,10 @@ class Feed:
             message = message or self._failed_edits.warning()
         self._answered, self._failed_edits = False, FailedEdits(self._root)
         if is_error(ended):
-            text = f"{self._screen.paint('error:', 'error')} {sanitize(message)}"
-            self._print("notice", [text])
+            lines = f"error: {sanitize(message)}".split("\n")
+            rows = [row for line in lines for row in wrap(line, self._width, hang="  ")]
+            head = self._screen.paint("error:", "error")
+            self._print("notice", [head + rows[0].removeprefix("error:"), *rows[1:]])
         elif message and (self.display.turn_completion_explainer or ended.reason in STOPPED):
             self.notice(message, warning=True)
 
@@ -331,5 +368,12 @@ class Feed:
             self._screen.show("\n".join((*gap, *rows)))
 
 
+def _paint_command(row: str, paint: Paint) -> str:
+    """A row of help with its command or heading in colour."""
+    if command := _COMMAND.match(row):
+        return f"{command[1]}{paint(command[2], 'accent')}{row[command.end() :]}"
+    return paint(row, "bold") if row in _HEADINGS else row
+
+
 def _typed_text(received: MessageReceived) -> str:
-    return user_text(without_attachments(received.message.text))
+    return user_text(typed_text(received.message.text))

@@ -20,14 +20,17 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from hermes.commands.image_files import check_image
 from hermes.config.home import Home
-from hermes.core.errors import ConfigError
+from hermes.core.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from hermes.surfaces.cli.chat.prompt import PromptScreen
 
 # Pastes up to this many lines are shown in full.
 SHOWN_LINES = 5
+# Longer entries of the input history are shown as a placeholder.
+FOLDED_LINES = 20
 KEPT_SECONDS = 7 * 24 * 3600
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 LONGEST_PATH = 4096
@@ -56,6 +59,18 @@ class Pastes:
             return plain
         self._texts.append(plain)
         return f"[Pasted text #{len(self._texts)}: {lines} lines]"
+
+    def fold(self, text: str) -> str:
+        """A placeholder for a text of an earlier chat that is as long as a paste."""
+        return self.placeholder(text) if text.count("\n") >= FOLDED_LINES else text
+
+    def fold_known(self, text: str) -> str:
+        """The text with placeholders for the pastes that it contains."""
+        for number, paste in enumerate(self._texts, 1):
+            if paste.strip() and paste.rstrip("\n") in text:
+                lines = paste.rstrip("\n").count("\n") + 1
+                text = text.replace(paste.rstrip("\n"), f"[Pasted text #{number}: {lines} lines]")
+        return text
 
     def picture(self, path: str) -> str:
         """The placeholder of an image."""
@@ -112,9 +127,13 @@ def _dropped_picture(text: str) -> str:
         line = re.sub(r"\\(.)", r"\1", line)
     path = Path(line).expanduser()
     try:
-        return str(path) if "\n" not in line and path.is_absolute() and path.is_file() else ""
-    except OSError:
+        if "\n" in line or not path.is_absolute():
+            return ""
+        check_image(path)
+    except (OSError, UsageError):
+        # Only text: the message cannot carry it as an image.
         return ""
+    return str(path)
 
 
 PASTE_TIMEOUT_SECONDS = 1.0
@@ -190,6 +209,10 @@ def bindings(screen: PromptScreen) -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         _ = event.app.create_background_task(edit(event.current_buffer))
 
+    @keys.add("c-o", filter=in_input)
+    def _(event: KeyPressEvent) -> None:
+        screen.state.ask_for_output()
+
     @keys.add("c-l")
     def _(event: KeyPressEvent) -> None:
         event.app.renderer.erase()
@@ -263,19 +286,27 @@ def _add_editing_keys(keys: KeyBindings, screen: PromptScreen, when: Filter) -> 
 def _add_question_keys(
     keys: KeyBindings, screen: PromptScreen, when: Filter, is_empty: Filter
 ) -> None:
-    def add_choice(name: str) -> None:
-        @keys.add(name, filter=when & is_empty & ~Condition(lambda: screen.state.hiding()))
+    typing_reason = Condition(lambda: screen.state.asking_reason())
+    chooses = when & is_empty & ~Condition(lambda: screen.state.hiding()) & ~typing_reason
+    approves = chooses & Condition(lambda: screen.state.approving())
+
+    def add_choice(name: str, filter: Filter = chooses) -> None:
+        @keys.add(name, filter=filter)
         def _(event: KeyPressEvent) -> None:
-            if screen.in_flow and name.isdigit():
+            if screen.in_flow and (name.isdigit() or name == "?"):
                 screen.add_to_draft(name)
             else:
                 screen.state.key(name)
 
     for name in (*"123456789", "left", "right", "up", "down"):
         add_choice(name)
+    for name in ("tab", "?"):
+        add_choice(name, approves)
 
     @keys.add("escape", filter=when, eager=True)
     def _(event: KeyPressEvent) -> None:
+        if screen.state.asking_reason():
+            event.current_buffer.reset()
         screen.state.key("escape")
 
     in_flow = when & Condition(lambda: screen.in_flow)

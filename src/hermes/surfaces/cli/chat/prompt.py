@@ -38,11 +38,12 @@ NEWEST_BYTES = 512 * 1024
 
 class PrivateHistory(FileHistory):
     """The input history in a file, which is created with the first line. If the home is not
-    writable, only the history is lost. Secrets are masked."""
+    writable, only the history is lost. Secrets are masked. Long entries are folded in memory."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, pastes: Pastes | None = None) -> None:
         super().__init__(home.history)
         self._home = home
+        self._pastes = pastes or Pastes()
         self._redactor: Callable[[str], str] | None = None
 
     def load_history_strings(self) -> Iterable[str]:
@@ -62,7 +63,7 @@ class PrivateHistory(FileHistory):
             elif lines:
                 entries.append("\n".join(lines))
                 lines = []
-        return reversed(entries)
+        return [self._pastes.fold(entry) for entry in reversed(entries)]
 
     def store_string(self, string: str) -> None:
         # Not loaded before the first prompt, for a fast start.
@@ -70,7 +71,9 @@ class PrivateHistory(FileHistory):
 
         try:
             self._redactor = self._redactor or line_redactor(self._home)
-            lines = "".join(f"+{line}\n" for line in self._redactor(string).split("\n"))
+            # A placeholder means nothing to a later chat.
+            text = self._redactor(self._pastes.expand(string))
+            lines = "".join(f"+{line}\n" for line in text.split("\n"))
             self._home.ensure_folder(self._home.root)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             file = os.open(self._home.history, flags, 0o600)
@@ -127,6 +130,8 @@ class PromptScreen(ChatScreen):
             self._app.renderer.style, self._output, lag_seconds=lag_seconds, clock=clock
         )
         self._app.ttimeoutlen = 0.05
+        # A signal reports a new size.
+        self._app.terminal_size_polling_interval = None
         self._app.min_redraw_interval = REDRAW_SECONDS
         self._app.before_render += lambda _: self._compose()
         self._app.after_render += lambda _: self._note_drawn()
@@ -201,12 +206,13 @@ class PromptScreen(ChatScreen):
 
     def send(self) -> None:
         buffer = self._prompt.default_buffer
-        text = self.pastes.expand(buffer.text)
+        typed = buffer.text
+        text = self.pastes.expand(typed)
         buffer.reset()
         # The draft is sent: a question that opens now does not interrupt typing.
         self._last_key_at = float("-inf")
-        if self.state.submit(text) and text not in self._history.get_strings()[-1:]:
-            self._history.append_string(text)
+        if self.state.submit(text) and typed not in self._history.get_strings()[-1:]:
+            self._history.append_string(typed)
 
     def show(self, text: str) -> None:
         self._unshown.append(text)
@@ -221,6 +227,9 @@ class PromptScreen(ChatScreen):
 
     def ready(self) -> None:
         self.refresh()
+
+    def fold(self, text: str) -> str:
+        return self.pastes.fold_known(text)
 
     def attach(self, path: str) -> None:
         chip = self.pastes.picture(path)

@@ -1,45 +1,32 @@
-"""Approval and question prompts: their layout, and the answer that a key or word means."""
+"""Approval and question prompts: the choices, and the answer that a key or word means."""
 
 from __future__ import annotations
 
-from hermes.commands.formatting import (
-    escape_invisible,
-    format_elapsed,
-    one_line,
-    sanitize,
-    short_path,
-)
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hermes.commands.formatting import format_elapsed, one_line
 from hermes.commands.language import ENGLISH, Translator
-from hermes.core import effects
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
-from hermes.surfaces.cli.chat.cells import cells, wrap
+from hermes.surfaces.cli.chat.cells import cells, cut
 from hermes.surfaces.cli.chat.screen import Paint
 from hermes.surfaces.cli.chat.skin import Skin
 
 DENY = "deny"
-LABELS = {"session": "this session"}
-MOST_LINES = 400
+LABELS = {"session": "this session", "folder": "in this folder"}
+HINT = "↑↓ Enter choose · Tab denies with a reason · ? shows details"
 
-_TITLES: dict[type[effects.Effect], str] = {
-    effects.RunCommand: "Run this command?",
-    effects.SignalProcess: "Act on this process?",
-    effects.ReadPath: "Read this file?",
-    effects.WritePath: "Write this file?",
-    effects.DeletePath: "Delete this file?",
-    effects.FetchUrl: "Fetch this URL?",
-    effects.ReadHistory: "Read past sessions?",
-    effects.Remember: "Remember this?",
-    effects.ChangeSkill: "Change this skill?",
-    effects.UseSecret: "Use this secret?",
-    effects.CallServer: "Call this MCP tool?",
-    effects.Draw: "Generate this image?",
-    effects.UseTool: "Use this tool?",
-}
+
+class ParsedAnswer(NamedTuple):
+    """A choice or text, and the reason of a denial."""
+
+    text: str
+    reason: str = ""
 
 
 class OpenQuestion:
     """One open question. A `free` one accepts any text. Keys before `deaf_until` were meant for
-    the question before it and are ignored."""
+    the question before it and are ignored. While `wants_reason`, the user types why they deny."""
 
     def __init__(
         self, asked: ApprovalAsked | QuestionAsked, now: float, say: Translator = ENGLISH
@@ -52,10 +39,15 @@ class OpenQuestion:
         self.values = tuple(dict.fromkeys(offered))
         self.chosen: int | None = None
         self.answered = False
+        self.wants_reason = False
+        # The text of the details, for an approval.
+        self.details: Callable[[], str] | None = None
         self.deaf_until = now
         self._expires_at = now + asked.expires_seconds
 
     def symbol(self, skin: Skin) -> str:
+        if self.wants_reason:
+            return f"{self._say('reason')} {skin.branding.prompt_symbol}"
         if skin.words:
             kind = "password" if self.secret else "answer" if self.free else "allow?"
             return f"{self._say(kind)} {skin.branding.prompt_symbol}"
@@ -69,24 +61,35 @@ class OpenQuestion:
             moved = first if self.chosen is None else self.chosen + step
             self.chosen = moved % len(self.values)
 
-    def parse_answer(self, text: str) -> str | None:
+    def parse_answer(self, text: str) -> ParsedAnswer | None:
         """The answer that a typed line means; None when it is not an answer."""
         if self.secret:
-            return text or None
+            return ParsedAnswer(text) if text else None
         answer = text.strip()
+        if self.wants_reason:
+            return ParsedAnswer(DENY, answer)
         if not answer:
-            return None if self.chosen is None else self.values[self.chosen]
+            return None if self.chosen is None else ParsedAnswer(self.values[self.chosen])
         if answer.isdecimal() and 1 <= int(answer) <= len(self.values):
-            return self.values[int(answer) - 1]
-        if self.free:
-            return answer
+            return ParsedAnswer(self.values[int(answer) - 1])
+        return ParsedAnswer(answer) if self.free else self._parse_approval(answer)
+
+    def _parse_approval(self, answer: str) -> ParsedAnswer | None:
+        """A choice by its name, yes or no; what follows a no is the reason."""
         wanted = answer.lower()
-        wanted = "once" if wanted in self._say.yes else DENY if wanted in self._say.no else wanted
+        wanted = "once" if wanted in self._say.yes else wanted
         found = [each for each in self.values if wanted in (each, self.label(each).lower())]
-        return found[0] if found else None
+        if found:
+            return ParsedAnswer(found[0])
+        word, _, reason = answer.partition(" ")
+        denies = word.lower().rstrip(",:") in (*self._say.no, DENY, self.label(DENY).lower())
+        return ParsedAnswer(DENY, reason.strip()) if denies else None
 
     def rows(self, paint: Paint, width: int, now: float) -> list[str]:
         """The choices and the remaining time."""
+        if self.wants_reason:
+            hint = self._say("Enter denies and tells the model why · Esc goes back")
+            return [paint(cut(f"  {hint}", width), "dim")]
         left = max(0, int(self._expires_at - now + 0.999))
         outcome = self._say("no answer" if self.free else DENY)
         clock = paint(f"({format_elapsed(left)} → {outcome})", "dim")
@@ -100,44 +103,13 @@ class OpenQuestion:
             hint = "or type your answer" if labels else "Type your answer"
             labels.append(paint(self._say(hint), "dim"))
         row = "  " + "   ".join(labels) + "    " + clock
+        hints = [] if self.free else [paint(cut(f"  {self._say(HINT)}", width), "dim")]
         if cells(row) <= width:
-            return [row]
-        return [*(f"  {label}" for label in labels), f"  {clock}"]
+            return [row, *hints]
+        return [*(f"  {label}" for label in labels), f"  {clock}", *hints]
 
     def label(self, value: str) -> str:
         return value if self.free else self._say(LABELS.get(value, value))
-
-
-def panel(asked: ApprovalAsked | QuestionAsked, paint: Paint, width: int) -> str:
-    """A question; or the whole effect to approve, with nothing hidden, and the reason."""
-    say = paint.say
-    if isinstance(asked, QuestionAsked):
-        sign = say("question:") if paint.skin.words else "? "
-        lines = sanitize(asked.question).split("\n")
-        rows = [row for line in lines for row in wrap(f"{sign} {line}", width, hang="   ")]
-        return "\n".join(paint(row, "accent") for row in rows)
-    title = say(_TITLES[type(asked.effect)])
-    sign = say("question:") if paint.skin.words else "⚠ "
-    head = f"{sign} {title} — {sanitize(asked.reason)}"
-    facts = [say("category {category}", category=sanitize(asked.category))]
-    if isinstance(asked.effect, effects.RunCommand):
-        facts.insert(0, say("cwd {folder}", folder=short_path(escape_invisible(asked.effect.cwd))))
-        facts += [say("in the background")] if asked.effect.background else []
-    lines = escape_invisible(effects.subject(asked.effect)).split("\n")
-    hidden = len(lines) - MOST_LINES
-    more = [say("… {count} more lines that are not shown", count=hidden)] if hidden > 0 else []
-    irreversible = [
-        row for each in asked.lasting for row in wrap(f"! {sanitize(each)}", width - 3, hang="  ")
-    ]
-    return "\n".join(
-        (
-            *(paint(row, "warn") for row in wrap(head, width, hang="   ")),
-            paint(f"   {' · '.join(facts)}", "dim"),
-            *(f"   {line}" for line in lines[:MOST_LINES]),
-            *(paint(f"   {line}", "error") for line in more),
-            *(paint(f"   {row}", "warn") for row in irreversible),
-        )
-    )
 
 
 def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
@@ -152,5 +124,6 @@ def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
         return paint(f" {sign} {say('allowed: {label}', label=label)}", "ok")
     why = {"time": "no answer in time", "stop": "interrupted", "restart": "Hermes was restarted"}
     reason = why.get(answered.by)
-    answer = say("denied ({reason})", reason=say(reason)) if reason else say("denied")
+    reason = say(reason) if reason else one_line(answered.reason)
+    answer = say("denied ({reason})", reason=reason) if reason else say("denied")
     return paint(f" {sign} {answer}", "error")

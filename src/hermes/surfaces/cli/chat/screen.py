@@ -16,13 +16,25 @@ if TYPE_CHECKING:
     from hermes.surfaces.cli.chat.chat_state import ChatState
 
 Role = Literal[
-    "plain", "dim", "bold", "accent", "prompt", "ok", "warn", "error", "added", "removed", "chosen"
+    "plain",
+    "dim",
+    "bold",
+    "heading",
+    "accent",
+    "prompt",
+    "ok",
+    "warn",
+    "error",
+    "added",
+    "removed",
+    "chosen",
 ]
 
 # The code of each role, and its colour in a skin.
-_ROLES: dict[Role, tuple[str, str]] = {
+ROLES: dict[Role, tuple[str, str]] = {
     "dim": ("2", "banner_dim"),
     "bold": ("1", "banner_title"),
+    "heading": ("1;36", "ui_accent"),
     "accent": ("36", "ui_accent"),
     "prompt": ("36", "prompt"),
     "ok": ("32", "ui_ok"),
@@ -45,12 +57,17 @@ class Paint:
 
     def apply_skin(self, skin: Skin) -> None:
         self.skin, self._codes = skin, dict[Role, str]()
-        for role, (code, key) in _ROLES.items():
+        for role, (code, key) in ROLES.items():
             if key in skin.colors:
                 own = colour_code(skin.colors[key])
                 # Titles stay bold.
-                code = f"1;{own}" if own and role == "bold" else own
+                is_title = role in ("bold", "heading")
+                code = f"1;{own}".rstrip(";") if is_title else own
             self._codes[role] = code
+
+    def code(self, role: Role) -> str:
+        """The escape code of a role."""
+        return self._codes.get(role, "")
 
     def __call__(self, text: str, role: Role) -> str:
         code = self._codes.get(role)
@@ -89,6 +106,10 @@ class ChatScreen(Protocol):
     def was_echoed(self, text: str) -> bool:
         """Whether the terminal has already echoed this text."""
         return False
+
+    def fold(self, text: str) -> str:
+        """A sent text as it was typed: with placeholders instead of long pastes."""
+        return text
 
     def attach(self, path: str) -> None:
         """Attach an image to the next message."""

@@ -76,6 +76,14 @@ class BackgroundTasks:
             if work.stop is not None:
                 work.stop.set()
 
+    def cancel(self) -> None:
+        """Stop all tasks. Those that can be stopped early report what they have."""
+        self.stop()
+        for task, work in tuple(self._running.items()):
+            if work.stop is None:
+                task.cancel()
+                del self._running[task]
+
     async def leave(self) -> None:
         """Cancel everything and wait for it."""
         tasks = tuple(self._running)

@@ -98,14 +98,15 @@ def _screen(env: Mapping[str, str], state: ChatState, home: Home) -> ChatScreen:
     if "TMUX" not in env and ("XTERM_VERSION" in env or term.startswith(("linux", "screen"))):
         # These do not reflow rows.
         lag_seconds = None
+    pastes = Pastes(home)
     return PromptScreen(
         sys.stdout,
         term=term,
         lag_seconds=lag_seconds,
         paint=Paint(colours=not env.get("NO_COLOR")),
         state=state,
-        history=PrivateHistory(home),
-        pastes=Pastes(home),
+        history=PrivateHistory(home, pastes),
+        pastes=pastes,
         clock=time.monotonic,
     )
 

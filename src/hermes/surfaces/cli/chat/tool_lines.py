@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from hermes.codec.json import encode
-from hermes.commands.formatting import format_duration, sanitize
+from hermes.commands.formatting import format_duration, one_line, sanitize
 from hermes.commands.tool_calls import CallDescription, failure_reason
 from hermes.core.messages import ToolCall, ToolResult
-from hermes.surfaces.cli.chat.cells import cells, cut, pad
+from hermes.surfaces.cli.chat.cells import cells, cut, pad, wrap
+from hermes.surfaces.cli.chat.diff_view import diff_rows
 from hermes.surfaces.cli.chat.screen import Paint, Role
 
 VERB_CELLS = 9
 LEAST_CELLS = 8
 DIFF_LINES = 40
+NEW_LINES = 10
+TASK_LINES = 30
+OUTPUT_LINES = 400
+KEPT_OUTPUTS = 50
 RESULT_LINES = 20
 
 
@@ -44,15 +51,60 @@ def picture_line(image: str, paint: Paint) -> str:
     return f"{paint.skin.tool_prefix}   {sign} {paint(sanitize(image), 'accent')}"
 
 
-def diff_lines(diff: str, paint: Paint, width: int) -> list[str]:
-    """The changed lines of a file, a few dozen at most."""
-    lines = sanitize(diff).rstrip("\n").split("\n")
-    # The names of the file are known.
-    lines = [line for line in lines if not line.startswith(("--- ", "+++ "))]
-    rows = [_result_row(line, paint, width, _role(line)) for line in lines[:DIFF_LINES]]
-    if len(lines) > DIFF_LINES:
-        rows.append(_result_row(f"… {len(lines) - DIFF_LINES} more lines", paint, width))
+def diff_lines(diff: str, paint: Paint, width: int, *, is_new: bool = False) -> list[str]:
+    """The changed lines of a file, a few dozen at most; of a new file, the beginning."""
+    most = NEW_LINES if is_new else DIFF_LINES
+    return diff_rows(diff, paint, width, most=most, prefix=f"{paint.skin.tool_prefix}   ")
+
+
+# The sign, the word and the role of each state of a task.
+_TASKS: dict[str, tuple[str, str, Role]] = {
+    "pending": ("☐", "to do:", "plain"),
+    "in_progress": ("▸", "in progress:", "accent"),
+    "completed": ("☑", "done:", "dim"),
+    "cancelled": ("☒", "cancelled:", "dim"),
+}
+
+
+def todo_lines(result: ToolResult, paint: Paint, width: int) -> list[str]:
+    """The task list of the model, one row per task."""
+    tasks = result.details.get("todos")
+    bar, rows = paint(f"{paint.skin.tool_prefix}   ", "dim"), list[str]()
+    for task in tasks[:TASK_LINES] if isinstance(tasks, list) else ():
+        sign, word, role = _TASKS.get(str(task.get("status")), _TASKS["pending"])
+        text = f"{word if paint.skin.words else sign} {one_line(str(task.get('content', '')))}"
+        rows.append(bar + paint(cut(text, max(8, width - cells(bar))), role))
+    if isinstance(tasks, list) and len(tasks) > TASK_LINES:
+        rows.append(_result_row(f"… {len(tasks) - TASK_LINES} more", paint, width))
     return rows
+
+
+class ToolOutputs:
+    """The last tool outputs, which the user can look at one by one, newest first."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[CallDescription, str]] = deque(maxlen=KEPT_OUTPUTS)
+        self._shown = 0
+
+    def add(self, described: CallDescription, result: ToolResult) -> None:
+        if result.text.strip():
+            self._kept.append((described, result.text))
+            self._shown = 0
+
+    def next_rows(self, paint: Paint, width: int) -> list[str]:
+        """The rows of the newest output that was not shown yet; empty if there is none."""
+        if self._shown >= len(self._kept):
+            return []
+        self._shown += 1
+        described, text = self._kept[-self._shown]
+        lines = sanitize(text).rstrip("\n").split("\n")
+        bar = paint(f"{paint.skin.tool_prefix}   ", "dim")
+        title = cut(f"{described.verb} {described.detail}", max(8, width - cells(bar)))
+        room = max(8, width - cells(bar))
+        shown = [bar + row for line in lines[:OUTPUT_LINES] for row in wrap(line, room)]
+        more = len(lines) - OUTPUT_LINES
+        rest = [_result_row(f"… {more} more lines", paint, width)] if more > 0 else []
+        return [bar + paint(title, "bold"), *shown, *rest]
 
 
 def verbose_lines(call: ToolCall, result: ToolResult, paint: Paint, width: int) -> list[str]:
@@ -64,12 +116,6 @@ def verbose_lines(call: ToolCall, result: ToolResult, paint: Paint, width: int) 
     return [_result_row(sanitize(row), paint, width) for row in rows]
 
 
-def _result_row(text: str, paint: Paint, width: int, role: Role = "dim") -> str:
+def _result_row(text: str, paint: Paint, width: int) -> str:
     bar = paint.skin.tool_prefix
-    return paint(f"{bar}   {cut(text, max(8, width - 3 - cells(bar)))}", role)
-
-
-def _role(line: str) -> Role:
-    if line.startswith(("+", "-")):
-        return "added" if line.startswith("+") else "removed"
-    return "accent" if line.startswith("@@") else "dim"
+    return paint(f"{bar}   {cut(text, max(8, width - 3 - cells(bar)))}", "dim")
