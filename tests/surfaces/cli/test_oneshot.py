@@ -70,7 +70,8 @@ def test_a_turn_that_ends_early_is_explained_and_fails(
 ) -> None:
     model_server.add(*[calls("todo")] * 3)
     result = scripted("--max-turns", "1", "-z", "hi", "--usage-file", "u.json")
-    assert (result.code, result.out) == (1, "")
+    assert result.code == 1
+    assert result.out.startswith("The steps of this turn are used up.")
     assert "Stopped after 1 model calls" in result.err
     facts = usage_of(scripted.work / "u.json")
     assert (facts["completed"], facts["error"][:7]) == (False, "Stopped")

@@ -158,7 +158,7 @@ async def _run(
     quiet: bool,
     show_id: bool,
 ) -> int:
-    request = session_request(options, attended=False)
+    request = session_request(options, attended=bool(options.get("ask")))
     async with start(options) as app:
         verifies = app.context.settings.display.file_mutation_verifier
         reader = RunReader(
@@ -187,7 +187,7 @@ async def _run(
                 say = replace(say, text=expanded.text)
                 for warning in expanded.warnings:
                     print(warning, file=sys.stderr)
-            await _talk(session, say, reader)
+            await _talk(session, say, reader, asks=request.attended)
         if show_id:
             print(f"session: {summary.session_id}", file=sys.stderr)
     for line in app.context.exit_notices:
@@ -210,8 +210,9 @@ async def _enter(app: App, request: SessionRequest, say: Say, reader: RunReader)
     return None
 
 
-async def _talk(session: Session, say: Say, reader: RunReader) -> None:
+async def _talk(session: Session, say: Say, reader: RunReader, *, asks: bool) -> None:
     stopping = asyncio.ensure_future(_stop_on_signal(session))
+    answering = asyncio.ensure_future(_take_answers(session)) if asks else None
     events = session.subscribe()
     reading = asyncio.ensure_future(reader.read(events))
     try:
@@ -221,8 +222,17 @@ async def _talk(session: Session, say: Say, reader: RunReader) -> None:
         await session.wait_until_idle()
     finally:
         stopping.cancel()
+        if answering is not None:
+            answering.cancel()
         events.close()
         await reading
+
+
+async def _take_answers(session: Session) -> None:
+    from hermes.surfaces.cli.caller_answers import CallerAnswers
+
+    answers = CallerAnswers(session)
+    await asyncio.gather(answers.follow(session.subscribe()), answers.read_lines())
 
 
 async def _stop_on_signal(session: Session) -> None:

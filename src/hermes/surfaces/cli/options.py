@@ -27,6 +27,7 @@ OPTIONS = (
     GlobalOption("-p --profile", "profile", "text", "Use this profile.", "NAME"),
     GlobalOption("-z --oneshot", "prompt", "text", "Run one turn; print the answer.", "PROMPT"),
     GlobalOption("--json", "as_json", "flag", "With -z: print all events as JSON lines."),
+    GlobalOption("--ask", "ask", "flag", "With -z --json: read answers to questions from stdin."),
     GlobalOption("-m --model", "model", "text", "Use this model or .gguf file.", "MODEL"),
     GlobalOption("--provider", "provider", "text", "Use this provider.", "NAME"),
     GlobalOption("-t --toolsets", "toolsets", "text", "Use only these toolsets.", "A,B"),
@@ -66,6 +67,8 @@ def check_conflicts(options: Mapping[str, Any], command: str = "") -> None:
     if prompt is None and options["as_json"]:
         hint = f"write it after `{command}`" if command else "add -z PROMPT"
         raise UsageError(f"--json before a command needs -z; {hint}.")
+    if options["ask"] and (prompt is None or not options["as_json"]):
+        raise UsageError("--ask needs -z and --json; add them, or leave out --ask.")
     if prompt is None and options["usage_file"]:
         raise UsageError("--usage-file needs -z; add -z PROMPT.")
     if resume is not None and options["newest"] is not None:
