@@ -31,6 +31,7 @@ class CronSettings(Value):
     inactivity_seconds: Annotated[
         Count, "Seconds without activity until a run is stopped; 0 for never."
     ] = 600
+    drain_seconds: Annotated[Count, "Seconds that active runs get at shutdown."] = 10
     max_turns: Annotated[Count, "Maximum model calls of a run; 0 uses `agent.max_turns`."] = 0
     skip_memory: Annotated[bool, "Runs read the memory but cannot change it."] = True
     allow_agent_scheduling: Annotated[bool, "Runs may create and change jobs."] = False

@@ -387,6 +387,8 @@ class RunExecutor:
             with suppress(NotFound):
                 run.apply_all(await self._app.archive.records(run.session_id))
         if run.is_over:
+            # An earlier process has ended it; whoever started it again must not wait.
+            run.mark_accepted()
             return False
         if run.records:
             session.continue_unfinished()

@@ -25,8 +25,6 @@ from hermes.surfaces.cli.output import CommandGroup, Output, limit_option
 F = TypeVar("F", bound=Callable[..., Any])
 
 NO_JOBS = 'There are no jobs; `hermes cron create "daily at 9:00" TASK` creates one.'
-# How long a scheduler that is stopped waits for its runs.
-DRAIN_SECONDS = 10.0
 
 with_jobs = with_app.part(lambda app: CronService(app.context, app.journal))
 command = CommandGroup(help="Schedule tasks: create, list, start and check jobs.")
@@ -141,7 +139,7 @@ async def _run_scheduler(app: App) -> Output:
     try:
         await work
     except asyncio.CancelledError:
-        await scheduler.drain(DRAIN_SECONDS)
+        await scheduler.drain(app.context.settings.cron.drain_seconds)
     finally:
         await sessions.close()
     return Output({"stopped": True}, "The scheduler has stopped.")
