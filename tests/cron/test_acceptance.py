@@ -14,7 +14,7 @@ from hermes.cron.record import Actor
 from hermes.hosting.job_sessions import make_scheduler
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, fails, says
-from tests.cron.scheduling import CHAT, answer, at, cron_home, joined
+from tests.cron.scheduling import CHAT, answer, cron_home, joined
 
 SKILL = "---\nname: feeds\ndescription: Read feeds.\n---\nRead the feeds first.\n"
 
@@ -267,10 +267,6 @@ async def test_unknown_fields_of_jobs_survive_changes(tmp_path: Path) -> None:
         found = json.loads(file.read_text())
         assert (found["colour"], found["jobs"][0]["taste"]) == ("blue", ["sweet"])
         assert found["jobs"][0]["name"] == "Other"
-
-
-def test_times_are_read_as_written() -> None:
-    assert at("2026-03-02T08:00:00+00:00") == 1_772_438_400.0
 
 
 async def test_repeat_counts_started_runs(tmp_path: Path) -> None:

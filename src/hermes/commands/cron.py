@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -102,6 +103,13 @@ def parse_line(
     return arguments, given
 
 
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"The line cannot be read: {error}.") from error
+
+
 def _number(flag: str, text: str) -> int:
     if not text.lstrip("-").isdigit():
         raise UsageError(f"{flag} needs a number, not {text!r}.")
@@ -109,11 +117,9 @@ def _number(flag: str, text: str) -> int:
 
 
 async def cron(here: CommandContext, argument: str) -> str | None:
-    from hermes.cron.service import split_words
-
     jobs, actor = _jobs(here)
     verb, _, rest = argument.partition(" ")
-    words = split_words(rest)
+    words = _split(rest)
     match verb, words:
         case (("" | "list"), ([] | ["--all"])):
             found = await jobs.all(actor, disabled=bool(words))

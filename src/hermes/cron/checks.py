@@ -28,13 +28,10 @@ async def job_problems(run: RunContext, jobs: CronService) -> list[str]:
         found.append(state.note)
     skills = await asyncio.to_thread(_known_skills, run)
     for job in stored:
-        now = run.world.clock.now()
-        found += [f"{job.get('name')} ({job.get('id')}): {text}" for text in _of(job, jobs, now)]
-        found += [
-            f"{job.get('name')} ({job.get('id')}): there is no skill {name!r}"
-            for name in job.get("skills") or ()
-            if name not in skills
-        ]
+        missing = (name for name in job.get("skills") or () if name not in skills)
+        texts = [f"there is no skill {name!r}" for name in missing]
+        texts += _problems_of(job, jobs, run.world.clock.now())
+        found += [f"{job.get('name')} ({job.get('id')}): {text}" for text in texts]
     found += [
         f"The outcome of a run of {each.job} is unknown: {each.error}" for each in state.unknown
     ]
@@ -48,7 +45,7 @@ async def job_problems(run: RunContext, jobs: CronService) -> list[str]:
     return found
 
 
-def _of(job: JsonObject, jobs: CronService, now: float) -> list[str]:
+def _problems_of(job: JsonObject, jobs: CronService, now: float) -> list[str]:
     found: list[str] = []
     due_at = due_time(job)
     if due_at is not None and now - due_at > LATE_SECONDS:

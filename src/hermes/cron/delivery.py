@@ -12,7 +12,7 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 
-LOCAL, ORIGIN, ALL = "local", "origin", "all"
+LOCAL, ORIGIN = "local", "origin"
 _TARGET = re.compile(r"[a-z][a-z0-9_-]{0,39}(?::\S{1,200})?")
 
 
@@ -55,19 +55,9 @@ class Delivery(Protocol):
 class NoDelivery:
     """The delivery of a process without a gateway: everything has to wait."""
 
-    async def deliver(
-        self,
-        target: str,
-        text: str,
-        *,
-        key: str,
-        files: Sequence[Path] = (),
-        origin: JobOrigin | None = None,
-        mirror: bool = False,
-    ) -> DeliveryReport:
-        return DeliveryReport(
-            state="unavailable", detail=f"no gateway runs in this process to reach {target}"
-        )
+    async def deliver(self, target: str, text: str, **_facts: object) -> DeliveryReport:
+        detail = f"no gateway runs in this process to reach {target}"
+        return DeliveryReport(state="unavailable", detail=detail)
 
 
 def parse_targets(text: str) -> tuple[str, ...]:

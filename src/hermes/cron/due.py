@@ -6,6 +6,7 @@ from typing import Literal
 
 from hermes.codec.values import JsonObject, Value
 from hermes.config.cron_settings import CronSettings
+from hermes.core.errors import UsageError
 from hermes.cron.record import schedule_of
 from hermes.cron.schedule import Schedule, format_time, next_run, parse_time, period_seconds
 
@@ -55,7 +56,7 @@ def plan_job(
         return Plan(action="give_up", due_at=due_at, reason=MISSED)
     may_skip = schedule.kind != "once" and not is_extra and settings.missed == "skip"
     if may_skip and late > grace_seconds(schedule, due_at, zone):
-        reason = f"{MISSED}: no scheduler was running for {_duration(late)}"
+        reason = f"{MISSED}: no scheduler was running for {late / 60:.0f} minutes"
         return Plan(action="skip", due_at=due_at, reason=reason)
     return Plan(action="run", due_at=due_at)
 
@@ -119,7 +120,10 @@ def correct(job: JsonObject, now: float, zone: str) -> bool:
     due_at = due_time(job)
     if due_at is None or job.get("run_requested_at") or job.get("retry"):
         return False
-    schedule = schedule_of(job)
+    try:
+        schedule = schedule_of(job)
+    except UsageError:
+        return False
     is_moved = schedule.is_local and job.get("timezone", zone) != zone
     if schedule.kind == "once" and not is_moved:
         return False
@@ -147,8 +151,3 @@ def _following(
         return parse_time(then)
     after = due_at if settings.missed == "all" else max(now, due_at)
     return next_run(schedule, after, last=due_at, zone=zone)
-
-
-def _duration(seconds: float) -> str:
-    minutes = int(seconds // 60)
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"

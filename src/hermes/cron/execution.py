@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.child_environment import child_environment
 from hermes.config.cron_settings import CronSettings
 from hermes.core.effects import Principal
@@ -76,14 +76,6 @@ class JobSessions(Protocol):
         ...
 
 
-class RunResult(Value):
-    """The output of a run, and whether it may be tried again."""
-
-    output: RunOutput
-    is_unreachable: bool = False
-    is_interrupted: bool = False
-
-
 def session_id(job_id: str, due_at: float) -> str:
     """The same in every process, so that another one can continue the run."""
     return f"cron_{job_id}_{stamp(due_at)}"
@@ -104,45 +96,40 @@ class JobExecutor:
 
     async def execute(
         self, job: JsonObject, due_at: float, settings: CronSettings, *, was_running: bool
-    ) -> RunResult:
+    ) -> RunOutput:
         """`was_running`: a process that died had begun it."""
         started = self._run.world.clock.monotonic()
         facts: JsonObject = {"job_id": job["id"], "name": job.get("name"), "due_at": due_at}
         if not was_running and (reason := await self._sessions.before_run(facts)):
-            output = RunOutput(status="blocked", error=f"A hook stopped the run: {reason}")
-            return RunResult(output=output)
+            return RunOutput(status="blocked", error=f"A hook stopped the run: {reason}")
         try:
             if job.get("no_agent"):
-                result = await self._run_script_only(job, settings)
+                output = await self._run_script_only(job, settings)
             else:
-                result = await self._run_agent(job, due_at, settings, was_running)
+                output = await self._run_agent(job, due_at, settings, was_running)
         except HermesError as error:
-            result = RunResult(output=RunOutput(status="error", error=str(error)))
+            output = RunOutput(status="error", error=str(error))
         seconds = self._run.world.clock.monotonic() - started
-        output = self._redact(result.output, seconds)
+        output = self._redact(output, seconds)
         await self._sessions.after_run({**facts, "status": output.status, "error": output.error})
-        return RunResult(
-            output=output,
-            is_unreachable=result.is_unreachable,
-            is_interrupted=result.is_interrupted,
-        )
+        return output
 
-    async def _run_script_only(self, job: JsonObject, settings: CronSettings) -> RunResult:
+    async def _run_script_only(self, job: JsonObject, settings: CronSettings) -> RunOutput:
         done = await self._script(job, settings)
         text = done.output.strip()
         if done.error:
-            return RunResult(output=RunOutput(status="error", text=text, error=done.error))
-        return RunResult(output=RunOutput(status="ok" if text else "silent", text=text))
+            return RunOutput(status="error", text=text, error=done.error)
+        return RunOutput(status="ok" if text else "silent", text=text)
 
     async def _run_agent(
         self, job: JsonObject, due_at: float, settings: CronSettings, was_running: bool
-    ) -> RunResult:
+    ) -> RunOutput:
         id = session_id(str(job["id"]), due_at)
         text, source = "", "user"
         if not (was_running and await self._sessions.is_started(id)):
             parts = await self._parts(job, settings, was_running)
             if parts.script is not None and not wants_agent(parts.script.output):
-                return RunResult(output=RunOutput(status="silent", text="The script said no."))
+                return RunOutput(status="silent", text="The script said no.")
             text, source = build_prompt(job, parts), origin(job, parts)
         turn = JobTurn(
             session_id=id,
@@ -157,19 +144,17 @@ class JobExecutor:
             person=str(job.get("person") or ""),
         )
         answer = await self._sessions.run(turn, inactivity_seconds=settings.inactivity_seconds)
-        status = "error"
-        if answer.status == "ok":
-            status = "silent" if is_silent(answer.text) else "ok"
-        output = RunOutput(
-            status=status,
+        return RunOutput(
+            status="error"
+            if answer.status != "ok"
+            else "silent"
+            if is_silent(answer.text)
+            else "ok",
             text=answer.text,
             error=answer.error,
             prompt=text or str(job.get("prompt") or ""),
             model=answer.model,
             session_id=id,
-        )
-        return RunResult(
-            output=output,
             is_unreachable=answer.is_unreachable,
             is_interrupted=answer.status == "interrupted",
         )
@@ -177,22 +162,19 @@ class JobExecutor:
     async def _parts(
         self, job: JsonObject, settings: CronSettings, was_running: bool
     ) -> PromptParts:
-        loaded: list[tuple[str, str]] = []
-        missing: list[str] = []
+        skills: list[str] = []
         for name in job.get("skills") or ():
             try:
-                text = await self._sessions.load_skill(name, _workdir(job))
-                loaded.append((name, text))
+                skills.append(await self._sessions.load_skill(name, _workdir(job)))
             except (NotFound, UsageError):
-                missing.append(name)
+                skills.append(f"[The skill {name} cannot be loaded.]")
         script = None
         if job.get("script"):
             # A script that had begun may have done its work, so it does not run again.
             interrupted = ScriptResult(output="", error=INTERRUPTED)
             script = interrupted if was_running else await self._script(job, settings)
         return PromptParts(
-            skills=tuple(loaded),
-            missing_skills=tuple(missing),
+            skills=tuple(skills),
             context=await asyncio.to_thread(self._context, job, settings),
             script=script,
         )
@@ -220,16 +202,9 @@ class JobExecutor:
         return ScriptResult(output=redact(done.output), error=redact(done.error))
 
     def _redact(self, output: RunOutput, seconds: float) -> RunOutput:
-        redact = self._run.redactor.text
-        return RunOutput(
-            status=output.status,
-            text=redact(output.text),
-            error=redact(output.error),
-            prompt=redact(output.prompt),
-            model=output.model,
-            session_id=output.session_id,
-            seconds=seconds,
-        )
+        texts = {name: getattr(output, name) for name in ("text", "error", "prompt")}
+        redacted = {name: self._run.redactor.text(text) for name, text in texts.items()}
+        return replace(output, seconds=seconds, **redacted)
 
 
 def _workdir(job: JsonObject) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from typing import Literal
 
 from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.values import JsonObject, Value
@@ -20,28 +21,27 @@ ERROR_CHARS = 300
 class RunOutput(Value):
     """The result of one run. `silent`: it succeeded and has nothing to say."""
 
-    status: str
+    status: Literal["ok", "silent", "error", "blocked", "unknown"]
     text: str = ""
     error: str = ""
     prompt: str = ""
     model: str = ""
     session_id: str = ""
     seconds: float = 0.0
+    # No model could be reached, or Hermes was stopped: another attempt may succeed.
+    is_unreachable: bool = False
+    is_interrupted: bool = False
 
 
 def is_silent(text: str) -> bool:
     """Whether an answer asks not to be delivered: the marker alone in the first or last line, or a
     whole answer that means the same. A marker inside of a sentence is text."""
-    lines = [_plain(line) for line in text.strip().splitlines() if line.strip()]
+    lines = [line.strip("*_`\"' .\t").upper() for line in text.splitlines() if line.strip()]
     if not lines:
         return True
     if SILENT in (lines[0], lines[-1]):
         return True
     return len(lines) == 1 and lines[0] in _SILENT_ANSWERS
-
-
-def _plain(line: str) -> str:
-    return line.strip().strip("*_`\"' .").strip().upper()
 
 
 def stamp(due_at: float) -> str:

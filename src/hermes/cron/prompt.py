@@ -16,16 +16,13 @@ EMPTY = "The script printed nothing."
 class PromptParts(Value):
     """What goes into the message of a run. `context` is by title."""
 
-    skills: tuple[tuple[str, str], ...] = ()
-    missing_skills: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
     context: tuple[tuple[str, str], ...] = ()
     script: ScriptResult | None = None
 
 
 def build_prompt(job: JsonObject, parts: PromptParts) -> str:
-    sections = [NOTE]
-    sections += [text for _, text in parts.skills]
-    sections += [f"[The skill {name} cannot be loaded.]" for name in parts.missing_skills]
+    sections = [NOTE, *parts.skills]
     sections += [f"## Output of {title}\n{text}" for title, text in parts.context]
     if parts.script is not None:
         shown = parts.script.output.strip() or EMPTY

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
-from hermes.codec.json import DecodeError, convert
+from hermes.codec.json import DecodeError, convert, plain
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Principal
 from hermes.core.errors import NotFound, UsageError
@@ -18,7 +18,6 @@ from hermes.cron.schedule import Schedule, format_time, next_run
 from hermes.tools.toolbox import resolve_toolsets
 
 JOB_ID = r"[a-f0-9]{12}"
-LEAST_PREFIX = 4
 NAME_CHARS = 50
 
 T = TypeVar("T")
@@ -101,11 +100,11 @@ class JobChange(Value, forbid_unknown_fields=True):
     no_plan: bool | None = None
 
 
-def convert_fields(kind: type[T], fields: JsonObject) -> T:
+def convert_fields(kind: type[T], fields: JsonObject, what: str = "Invalid job") -> T:
     try:
         return convert(kind, fields)
     except DecodeError as error:
-        raise UsageError(f"Invalid job: {error}.") from error
+        raise UsageError(f"{what}: {error}.") from error
 
 
 def new_record(
@@ -120,7 +119,7 @@ def new_record(
         "id": job_id,
         "name": new.name or " ".join(subject.split())[:NAME_CHARS],
         "deliver": join_targets(new.deliver) or (ORIGIN if origin else LOCAL),
-        "origin": _plain_origin(origin),
+        "origin": plain(origin) if origin else None,
         "repeat": {
             "times": 1 if times is None and schedule.kind == "once" else times,
             "completed": 0,
@@ -160,11 +159,8 @@ def schedule_fields(schedule: Schedule, now: float, zone: str) -> JsonObject:
 
 
 def schedule_of(job: JsonObject) -> Schedule:
-    stored: dict[str, Any] = job.get("schedule") or {}
-    try:
-        return convert(Schedule, {**stored, "display": str(job.get("schedule_display") or "")})
-    except DecodeError as error:
-        raise UsageError(f"The schedule of job {job.get('id')} cannot be read: {error}.") from error
+    fields = {**(job.get("schedule") or {}), "display": str(job.get("schedule_display") or "")}
+    return convert_fields(Schedule, fields, f"The schedule of job {job.get('id')} cannot be read")
 
 
 def state_fields(*, enabled: bool, now: str = "", reason: str = "") -> JsonObject:
@@ -243,9 +239,3 @@ def join_targets(deliver: str | tuple[str, ...]) -> str:
 
 def _plain(value: object) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _plain_origin(origin: JobOrigin | None) -> JsonObject | None:
-    if origin is None:
-        return None
-    return {name: getattr(origin, name) for name in origin.__struct_fields__}

@@ -8,9 +8,15 @@ from collections.abc import Sequence
 from hermes.codec.values import JsonObject, Value
 from hermes.config.cron_settings import CronSettings
 from hermes.core.errors import HermesError
-from hermes.cron.delivery import LOCAL, Delivery, Outbox, WaitingOutput, parse_targets
+from hermes.cron.delivery import (
+    LOCAL,
+    Delivery,
+    DeliveryReport,
+    Outbox,
+    WaitingOutput,
+    parse_targets,
+)
 from hermes.cron.due import retry_delay, retry_later
-from hermes.cron.execution import RunResult
 from hermes.cron.output import OutputFiles, RunOutput, failure_message, success_message
 from hermes.cron.record import JobStatus, origin_of
 from hermes.cron.schedule import format_time
@@ -38,11 +44,11 @@ class RunReporter:
         self._delivery = delivery
 
     async def report(
-        self, job: JsonObject, due_at: float, result: RunResult, settings: CronSettings, zone: str
+        self, job: JsonObject, due_at: float, output: RunOutput, settings: CronSettings, zone: str
     ) -> FinishedRun:
-        output, now = result.output, self._store.now()
+        now = self._store.now()
         is_error = output.status in ("error", "blocked", "unknown")
-        retry = self._retry_seconds(job, result, settings)
+        retry = self._retry_seconds(job, output, settings)
         files = OutputFiles(self._store.folder / "output", keep=settings.output_retention)
         await asyncio.to_thread(files.save, job, due_at, output, zone)
         streak = int(job.get("failure_streak") or 0) + 1 if is_error else 0
@@ -66,30 +72,20 @@ class RunReporter:
     async def send_waiting(self) -> None:
         """Send what earlier runs could not deliver."""
         for waiting in await asyncio.to_thread(self._outbox.all):
-            try:
-                report = await self._delivery.deliver(
-                    waiting.target,
-                    waiting.text,
-                    key=waiting.key,
-                    origin=waiting.origin,
-                    mirror=waiting.mirror,
-                )
-            except HermesError:
-                continue
-            if report.state == "unavailable":
-                continue
-            self._outbox.remove(waiting)
+            report = await self._attempt(waiting)
+            if report.state != "unavailable":
+                self._outbox.remove(waiting)
 
     async def notify(self, job: JsonObject, due_at: float, text: str) -> str:
         """Tell the targets of a job something else than the output of a run."""
         return await self._deliver(job, due_at, text, CronSettings(), key="notice")
 
-    def _retry_seconds(self, job: JsonObject, result: RunResult, settings: CronSettings) -> float:
+    def _retry_seconds(self, job: JsonObject, output: RunOutput, settings: CronSettings) -> float:
         """Seconds until another attempt; 0 without one."""
-        if result.is_interrupted:
+        if output.is_interrupted:
             is_once = (job.get("schedule") or {}).get("kind") == "once"
             return SHUTDOWN_RETRY_SECONDS if is_once and not job.get("attempt") else 0.0
-        if result.is_unreachable and settings.retry_unreachable:
+        if output.is_unreachable and settings.retry_unreachable:
             return retry_delay(job) or 0.0
         return 0.0
 
@@ -134,22 +130,22 @@ class RunReporter:
         return _combine(done)
 
     async def _send(self, waiting: WaitingOutput) -> str:
-        try:
-            report = await self._delivery.deliver(
-                waiting.target,
-                waiting.text,
-                key=waiting.key,
-                origin=waiting.origin,
-                mirror=waiting.mirror,
-            )
-        except HermesError as error:
-            return f"failed: {waiting.target}: {error}"
+        report = await self._attempt(waiting)
         if report.state == "unavailable":
             await asyncio.to_thread(self._outbox.add, waiting)
             return f"waiting: {waiting.target}: {report.detail}"
         if report.state == "failed":
             return f"failed: {waiting.target}: {report.detail}"
         return f"delivered: {report.detail or waiting.target}"
+
+    async def _attempt(self, waiting: WaitingOutput) -> DeliveryReport:
+        key, origin, mirror = waiting.key, waiting.origin, waiting.mirror
+        try:
+            return await self._delivery.deliver(
+                waiting.target, waiting.text, key=key, origin=origin, mirror=mirror
+            )
+        except HermesError as error:
+            return DeliveryReport(state="failed", detail=str(error))
 
     def _finish(
         self, job_id: str, facts: JsonObject, retry_seconds: float, now: float, zone: str

@@ -45,13 +45,8 @@ _NICKNAMES = {
 }
 _EVERY_DAY = ("every 1d", "every 1 day", "every day", "daily", "day", "1d")
 _OF_DAYS = {"weekday": "1-5", "weekdays": "1-5", "weekend": "0,6", "weekends": "0,6"}
-_FULL_NAMES = dict(
-    zip(
-        "sunday monday tuesday wednesday thursday friday saturday".split(),
-        WEEK,
-        strict=True,
-    )
-)
+_LONG_NAMES = "sunday monday tuesday wednesday thursday friday saturday".split()
+_FULL_NAMES = dict(zip(_LONG_NAMES, WEEK, strict=True))
 
 
 class Schedule(Value):
@@ -138,10 +133,6 @@ def parse_time(text: str) -> float:
 def zone_name(zone: str) -> str:
     """The zone as people know it: its name, or the offset of this machine."""
     return zone or datetime.now().astimezone().tzname() or "local time"
-
-
-def check_zone(zone: str) -> None:
-    _load_zone(zone)
 
 
 @lru_cache(maxsize=16)

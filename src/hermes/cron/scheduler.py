@@ -12,10 +12,9 @@ from hermes.config.load import load
 from hermes.core.errors import HermesError, UsageError
 from hermes.cron.delivery import Delivery, NoDelivery, Outbox
 from hermes.cron.due import Plan, advance, correct, due_time, plan_job
-from hermes.cron.execution import JobExecutor, JobSessions, RunResult, session_id
+from hermes.cron.execution import JobExecutor, JobSessions, session_id
 from hermes.cron.output import RunOutput
 from hermes.cron.reporting import RunReporter
-from hermes.cron.schedule import zone_name
 from hermes.cron.store import JobStore
 from hermes.cron.wakeup import SchedulerSignal
 from hermes.journal.due_times import DueTime, DueTimes
@@ -163,38 +162,12 @@ class Scheduler:
 
     async def _start_due(self) -> float:
         """Start due jobs as far as there is capacity; returns the seconds until the next check."""
-        clock, settings, zone = self._run.world.clock, self._settings, self._zone
-        jobs = await asyncio.to_thread(self._corrected_jobs)
-        now = clock.now()
-        due = sorted(
-            ((at, job) for job in jobs if (at := due_time(job)) is not None and at <= now),
-            key=lambda each: each[0],
-        )
-        opened: dict[str, set[float]] = {}
-        for row in await self._due_times.open_runs() if due else ():
-            opened.setdefault(row.job, set()).add(row.due_at)
-        self._seen = {key: self._seen.get(key, now) for key in ((j["id"], at) for at, j in due)}
         plans: list[tuple[JsonObject, Plan, bool]] = []
-        for due_at, job in due:
-            free = settings.max_parallel_jobs - len(self._tasks)
-            free -= sum(is_ours for _, _, is_ours in plans)
-            runs = opened.get(job["id"], set())
-            try:
-                plan = plan_job(
-                    job,
-                    due_at,
-                    seen_at=self._seen[job["id"], due_at],
-                    is_running=bool(runs) and due_at not in runs,
-                    settings=settings,
-                    zone=zone,
-                )
-            except UsageError as error:
-                broken: JsonObject = {"state": "error", "enabled": False, "last_error": str(error)}
-                await asyncio.to_thread(self._store.update, job["id"], broken)
-                continue
-            if plan.action == "hold" or (plan.action == "run" and free <= 0):
-                continue
-            plans.append((job, plan, await self._record(job, plan)))
+        for job, plan in await self._due_jobs():
+            active = len(self._tasks) + sum(is_ours for _, _, is_ours in plans)
+            is_full = active >= self._settings.max_parallel_jobs
+            if plan.action != "hold" and not (plan.action == "run" and is_full):
+                plans.append((job, plan, await self._record(job, plan)))
         if plans:
             moved = [(str(job["id"]), plan) for job, plan, _ in plans]
             current = await asyncio.to_thread(self._advance, moved)
@@ -202,6 +175,34 @@ class Scheduler:
                 if is_ours:
                     self._launch(current.get(job["id"], job), plan.due_at, was_running=False)
         return await self._seconds_until_next()
+
+    async def _due_jobs(self) -> list[tuple[JsonObject, Plan]]:
+        """What to do with each job that is due, the longest due first."""
+        jobs = await asyncio.to_thread(self._corrected_jobs)
+        now = self._run.world.clock.now()
+        moments = ((due_time(job), job) for job in jobs)
+        due = [(at, job) for at, job in moments if at is not None and at <= now]
+        self._seen = {key: self._seen.get(key, now) for key in ((j["id"], at) for at, j in due)}
+        opened: dict[str, set[float]] = {}
+        for row in await self._due_times.open_runs() if due else ():
+            opened.setdefault(row.job, set()).add(row.due_at)
+        found: list[tuple[JsonObject, Plan]] = []
+        for due_at, job in sorted(due, key=lambda each: each[0]):
+            runs = opened.get(job["id"], set())
+            try:
+                plan = plan_job(
+                    job,
+                    due_at,
+                    seen_at=self._seen[job["id"], due_at],
+                    is_running=bool(runs) and due_at not in runs,
+                    settings=self._settings,
+                    zone=self._zone,
+                )
+                found.append((job, plan))
+            except UsageError as error:
+                broken: JsonObject = {"state": "error", "enabled": False, "last_error": str(error)}
+                await asyncio.to_thread(self._store.update, job["id"], broken)
+        return found
 
     async def _record(self, job: JsonObject, plan: Plan) -> bool:
         """Write the row of a due time. True when this process is the one that runs it."""
@@ -221,13 +222,12 @@ class Scheduler:
         """The jobs, after runs were moved that a change of the clock or the time zone affects."""
         now, zone = self._run.world.clock.now(), self._zone
         jobs = self._store.all()
-        if not any(_try_correct(dict(job), now, zone) for job in jobs):
+        if not any(correct(dict(job), now, zone) for job in jobs):
             return jobs
         with self._store.edit(wake=False) as jobs:
-            moved = [job for job in jobs if _try_correct(job, now, zone)]
-        names = ", ".join(str(job.get("name")) for job in moved)
-        message = f"The clock or the time zone ({zone_name(zone)}) has changed; moved: {names}"
-        log.warning(message)
+            moved = [job for job in jobs if correct(job, now, zone)]
+        names = [str(job.get("name")) for job in moved]
+        log.warning("jobs moved with the clock or time zone", extra={"jobs": names, "zone": zone})
         return jobs
 
     def _advance(self, plans: list[tuple[str, Plan]]) -> dict[str, JsonObject]:
@@ -283,14 +283,13 @@ class Scheduler:
             if was_running and row is not None and not row.session_id:
                 # Nobody can tell what the script has done.
                 output = RunOutput(status="unknown", error=SCRIPT_DIED)
-                result = RunResult(output=output)
             else:
                 await self._due_times.start(job_id, due_at)
                 self._run.world.kill_point("cron.started")
-                result = await self._executor.execute(
+                output = await self._executor.execute(
                     job, due_at, settings, was_running=was_running
                 )
-            finished = await self._reporter.report(job, due_at, result, settings, zone)
+            finished = await self._reporter.report(job, due_at, output, settings, zone)
             self._run.world.kill_point("cron.before_end")
             facts = {"error": finished.error, "delivery": finished.delivery}
             await self._due_times.end(job_id, due_at, finished.state, **facts)
@@ -304,12 +303,5 @@ class Scheduler:
             await self._run.world.clock.sleep(settings.tick_seconds)
         except Exception as error:
             log.exception("a run crashed")
-            text = f"The run crashed: {type(error).__name__}; `hermes logs errors` has the details."
+            text = f"The run crashed ({type(error).__name__}); see `hermes logs errors`."
             await self._due_times.end(job_id, due_at, "failed", error=text)
-
-
-def _try_correct(job: JsonObject, now: float, zone: str) -> bool:
-    try:
-        return correct(job, now, zone)
-    except HermesError:
-        return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import JsonObject, Value
@@ -191,9 +190,7 @@ class CronService:
 
     def _in(self, moment: float) -> str:
         minutes = max(0, round((moment - self._now()) / 60))
-        days, hours, minutes = minutes // 1_440, minutes // 60 % 24, minutes % 60
-        parts = [f"{days} d" * bool(days), f"{hours} h" * bool(hours), f"{minutes} min"]
-        return f"in {' '.join(part for part in parts if part)}"
+        return f"in {minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"in {minutes} min"
 
     def _add(self, new: NewJob, actor: Actor, id: str) -> JsonObject:
         now = self._now()
@@ -244,11 +241,3 @@ class CronService:
 
     def _now(self) -> float:
         return self._run.world.clock.now()
-
-
-def split_words(text: str) -> list[str]:
-    """Split a line as a shell does. Raise UsageError for an open quotation."""
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"The line cannot be read: {error}.") from error

@@ -48,7 +48,8 @@ class JobStore:
         return self._world.clock.now()
 
     def all(self) -> list[JsonObject]:
-        return self._jobs(self._read())
+        jobs: list[JsonObject] = self._read().get("jobs", [])
+        return jobs
 
     def get(self, job_id: str) -> JsonObject:
         """Raise NotFound."""
@@ -67,7 +68,7 @@ class JobStore:
         """Lock the file, yield its jobs and write them back if they have changed."""
         with self._locked():
             stored = self._read(is_locked=True)
-            jobs = self._jobs(stored)
+            jobs: list[JsonObject] = stored.get("jobs", [])
             before = encode(jobs)
             yield jobs
             if encode(jobs) != before:
@@ -139,10 +140,6 @@ class JobStore:
             return {}
         replace_file(self._file, data, mode=PRIVATE)
         return stored
-
-    def _jobs(self, stored: JsonObject) -> list[JsonObject]:
-        jobs: list[JsonObject] = stored.get("jobs", [])
-        return jobs
 
 
 def _decode(data: bytes) -> JsonObject:

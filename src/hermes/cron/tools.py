@@ -21,7 +21,6 @@ _LISTED = (
 )  # fmt: skip
 # Not for the model.
 _INTERNAL = ("base_url", "person", "principal", "timezone", "then_run_at", "attempt", "origin")
-_ACTIONS = {"pause": "pause", "resume": "resume", "run": "run_now", "remove": "remove"}
 
 
 class CronToolService:
@@ -97,7 +96,8 @@ async def _act(
         return {"job": _view(await jobs.change(known["id"], given, actor))}
     if action == "pause":
         return {"job": _view(await jobs.pause(known["id"], actor, reason=reason))}
-    return {"job": _view(await getattr(jobs, _ACTIONS[action])(known["id"], actor))}
+    act = {"resume": jobs.resume, "run": jobs.run_now, "remove": jobs.remove}[action]
+    return {"job": _view(await act(known["id"], actor))}
 
 
 def _flat(options: JsonObject) -> JsonObject:
