@@ -11,6 +11,7 @@ from hermes.app.app import App
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.home import Home
 from hermes.config.load import load
+from hermes.core.events import SessionOpened
 from hermes.core.world import SystemClock, World
 from hermes.cron.delivery import DeliveryReport, JobOrigin
 from hermes.cron.record import Actor
@@ -108,6 +109,12 @@ class CronHome:
 
     async def states(self, job_id: str = "") -> list[str]:
         return [run.state for run in await self.runs(job_id)]
+
+    async def opened(self, run: DueTime) -> SessionOpened:
+        """How the session of a run was opened."""
+        event = (await self.app.archive.records(run.session_id))[0].event
+        assert isinstance(event, SessionOpened)
+        return event
 
     def script(self, name: str, text: str) -> None:
         folder = self.stage.home / "scripts"

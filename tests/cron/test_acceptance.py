@@ -249,7 +249,7 @@ async def test_a_member_sees_and_changes_only_own_jobs(tmp_path: Path) -> None:
             await home.jobs.change(own["id"], {"workdir": str(tmp_path)}, member)
         await home.after(3_600)
         (run,) = await home.runs(own["id"])
-        opened = (await home.app.archive.records(run.session_id))[0].event
+        opened = await home.opened(run)
         assert (opened.principal, opened.person) == ("member", "telegram:42")
         assert await home.jobs.runs("", member) == (run,)
 

@@ -43,7 +43,7 @@ async def facts(stage: Stage, job: str) -> tuple[list[str], list[str], int]:
         for run in runs:
             if run.session_id:
                 events += [each.event for each in await app.archive.records(run.session_id)]
-    endings = [event.reason for event in events if isinstance(event, TurnEnded)]
+    endings = [str(event.reason) for event in events if isinstance(event, TurnEnded)]
     messages = sum(isinstance(event, MessageReceived) for event in events)
     return [run.state for run in runs], endings, messages
 

@@ -51,7 +51,7 @@ async def test_a_job_has_its_own_toolsets_folder_and_model(tmp_path: Path) -> No
         assert "Quince" in request.messages[0].text
         assert request.body["model"] == "other-model"
         (run,) = await home.runs()
-        opened = (await home.app.archive.records(run.session_id))[0].event
+        opened = await home.opened(run)
         assert (opened.source, opened.cwd) == ("cron", str(folder))
 
 
