@@ -157,7 +157,7 @@ def test_a_late_interval_stays_on_its_grid() -> None:
         ("0 25 * * *", "'25' is not a valid hour"),
         ("5-1 * * * *", "'5-1' is not a valid minute"),
         ("*/0 * * * *", "'*/0' is not a valid minute"),
-        ("0 0 30 2 *", "never occurs"),
+        ("0 0 30 2 *", "matches no date"),
         ("daily at 25:00", "'25:00' is not a time of day"),
         ("daily at 13pm", "'13pm' is not a time of day"),
         ("xyz at 9:00", "'xyz' is not a valid day of the week"),

@@ -80,6 +80,7 @@ class Here:
     def __init__(self, home: CronHome, session: Session) -> None:
         self.app, self.session = home.app, session
         self.registry = CommandRegistry(COMMANDS, "cli")
+        self.background_work = None
 
     async def run(self, line: str) -> str:
         shown = await self.registry.run(line, self)

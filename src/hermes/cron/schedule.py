@@ -192,7 +192,7 @@ def _cron(text: str, zone: str, least: int) -> Schedule | None:
     if 60 * expression.shortest_minutes < least:
         raise UsageError(f"{text!r} runs more often than every {least} seconds.")
     if _next(expression, 0.0, _load_zone(zone)) is None:
-        raise UsageError(f"{expr!r} never occurs.")
+        raise UsageError(f"{expr!r} matches no date; correct it.")
     return Schedule(kind="cron", display=text, expr=expr)
 
 
@@ -216,7 +216,7 @@ def _clock(text: str) -> tuple[int, int]:
     if match and match[3]:
         hour = hour % 12 + (12 if match[3] == "pm" else 0) if 1 <= hour <= 12 else 99
     if hour > 23 or minute > 59:
-        raise UsageError(f"{text!r} is not a time of day.")
+        raise UsageError(f"{text!r} is not a time of day; write it like 09:30.")
     return minute, hour
 
 
