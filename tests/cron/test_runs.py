@@ -279,7 +279,7 @@ async def test_hooks_can_skip_a_run_and_hear_of_its_end(tmp_path: Path) -> None:
     async with cron_home(tmp_path) as home:
         hooks = home.app.hooks.registry
         hooks.add("pre_cron_run", lambda **facts: {"skip": True, "reason": "moon"}, owner="t")
-        hooks.add("post_cron_run", lambda **f: heard.append((f["name"], f["status"])), owner="u")
+        hooks.add("post_cron_run", lambda **f: heard.append((f["name"], f["output"])), owner="u")
         job = await home.add("every 1h", name="Tides")
         (failure,) = await home.after(3_600)
         assert "A hook stopped the run: moon" in failure
@@ -287,7 +287,7 @@ async def test_hooks_can_skip_a_run_and_hear_of_its_end(tmp_path: Path) -> None:
         assert (await home.jobs.get(job))["last_status"] == "blocked"
         hooks.remove("t")
         await home.after(3_600)
-        assert heard == [("Tides", "ok")]
+        assert heard == [("Tides", "All is well.")]
 
 
 async def test_output_files_say_everything_and_old_ones_go(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class JobExecutor:
     ) -> RunOutput:
         """`was_running`: a process that died had begun it."""
         started = self._run.world.clock.monotonic()
-        facts: JsonObject = {"job_id": job["id"], "name": job.get("name"), "due_at": due_at}
+        facts: JsonObject = {"job": job, "name": job.get("name"), "due_at": due_at}
         if not was_running and (reason := await self._sessions.before_run(facts)):
             return RunOutput(status="blocked", error=f"A hook stopped the run: {reason}")
         try:
@@ -111,7 +111,8 @@ class JobExecutor:
             output = RunOutput(status="error", error=str(error))
         seconds = self._run.world.clock.monotonic() - started
         output = self._redact(output, seconds)
-        await self._sessions.after_run({**facts, "status": output.status, "error": output.error})
+        facts |= {"status": output.status, "output": output.text, "error": output.error}
+        await self._sessions.after_run(facts)
         return output
 
     async def _run_script_only(self, job: JsonObject, settings: CronSettings) -> RunOutput:
