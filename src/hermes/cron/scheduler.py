@@ -90,9 +90,8 @@ class Scheduler:
         if any(row.job == job_id for row in await self._due_times.open_runs()):
             raise UsageError("This job is running; wait for its end.")
         due_at = float(int(self._run.world.clock.now()))
-        id = "" if job.get("no_agent") else session_id(job_id, due_at)
-        if not await self._due_times.claim(job_id, due_at, session_id=id):
-            raise UsageError("This job has just been started; wait a second.")
+        while not await self._claim(job, due_at):
+            due_at += 1.0  # The job has run in this second.
         self._launch(job, due_at, was_running=False)
         await self._tasks[job_id, due_at]
 
@@ -208,8 +207,7 @@ class Scheduler:
         """Write the row of a due time. True when this process is the one that runs it."""
         job_id = str(job["id"])
         if plan.action == "run":
-            id = "" if job.get("no_agent") else session_id(job_id, plan.due_at)
-            is_ours = await self._due_times.claim(job_id, plan.due_at, session_id=id)
+            is_ours = await self._claim(job, plan.due_at)
             self._run.world.kill_point("cron.claimed")
             return is_ours
         is_new = await self._due_times.skip(job_id, plan.due_at, plan.reason)
@@ -218,6 +216,10 @@ class Scheduler:
             await self._reporter.notify(job, plan.due_at, text)
         return False
 
+    async def _claim(self, job: JsonObject, due_at: float) -> bool:
+        id = "" if job.get("no_agent") else session_id(job["id"], due_at)
+        return await self._due_times.claim(job["id"], due_at, session_id=id)
+
     def _corrected_jobs(self) -> list[JsonObject]:
         """The jobs, after runs were moved that a change of the clock or the time zone affects."""
         now, zone = self._run.world.clock.now(), self._zone
@@ -225,9 +227,8 @@ class Scheduler:
         if not any(correct(dict(job), now, zone) for job in jobs):
             return jobs
         with self._store.edit(wake=False) as jobs:
-            moved = [job for job in jobs if correct(job, now, zone)]
-        names = [str(job.get("name")) for job in moved]
-        log.warning("jobs moved with the clock or time zone", extra={"jobs": names, "zone": zone})
+            moved = [job.get("name") for job in jobs if correct(job, now, zone)]
+        log.warning("jobs moved with the clock or time zone", extra={"jobs": moved, "zone": zone})
         return jobs
 
     def _advance(self, plans: list[tuple[str, Plan]]) -> dict[str, JsonObject]:

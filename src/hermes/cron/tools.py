@@ -14,7 +14,6 @@ from hermes.cron.schedule import zone_name
 from hermes.cron.service import CronService
 
 PREVIEW_CHARS = 100
-CLOSED = "Scheduled jobs are not available in this session."
 _LISTED = (
     "name", "skills", "next_run_at", "last_run_at", "last_status", "state", "deliver", "repeat",
     "no_agent", "created_by",
@@ -35,8 +34,8 @@ def _effects(_context: PathContext, arguments: JsonObject) -> list[Effect]:
     action = arguments["action"]
     if action == "list":
         return []
-    given = (arguments[name] for name in ("job_id", "schedule", "prompt"))
-    return [Schedule(action=action, text=" ".join(text for text in given if text))]
+    given = [arguments[name] for name in ("job_id", "schedule", "prompt")]
+    return [Schedule(action=action, text=" ".join(filter(None, given)))]
 
 
 @tool(
@@ -60,7 +59,7 @@ async def cronjob(
     """Run tasks later or regularly. Tell the user schedule, time zone and next run."""
     service = ctx.service(CronToolService)
     if service.jobs is None:
-        raise ToolError(CLOSED)
+        raise ToolError("Scheduled jobs are not available in this session.")
     fields = {**_flat(options), "schedule": schedule, "prompt": prompt}
     try:
         answer = await _act(service.jobs, service.actor, action, job_id, fields)
