@@ -119,6 +119,9 @@ def _hostile_calls(home: str, dangers: Sequence[str]) -> list[tuple[str, dict[st
         ),
         ("memory", {"action": "add", "target": "../../policy.toml", "content": words}),
         ("session_search", {"query": danger}),
+        ("cronjob", {"action": "create", "schedule": "1h", "prompt": words}),
+        ("cronjob", {"action": "create", "schedule": "1h", "options": {"script": key}}),
+        ("cronjob", {"action": "remove", "job_id": "../../policy.toml"}),
         ("todo", {"todos": [{"id": "1", "content": danger, "status": "pending"}]}),
         ("clarify", {"question": words}),
         ("tool_search", {"query": danger}),
@@ -298,6 +301,26 @@ async def by_one_shot(installed: Installation) -> None:
     assert code == 0, out
 
 
+async def by_a_job(installed: Installation) -> None:
+    """Nobody is present when it runs, and what it schedules itself is judged too."""
+    project = str(installed.project)
+    words = ("--name", "evil", "--workdir", project)
+    code, out = await installed.hermes("cron", "create", "every 1h", "go", *words)
+    assert code == 0, out
+    for calls in (installed.wanted, _every_tool(installed)):
+        wants(installed, *calls)
+        code, out = await installed.hermes("cron", "run", "evil", "--now")
+        assert "I may not." in out, out
+    async with session_in(installed, attended=True) as (app, session):
+        place = CommandContext(app, session)
+        for each in installed.dangers:
+            await place.registry.run(f"/cron add 1h x --script {json.dumps(each)}", place)
+        await place.registry.run("/cron run evil", place)
+    wants(installed)
+    code, out = await installed.hermes("cron", "tick")
+    assert code == 0, out
+
+
 async def by_the_api(installed: Installation) -> None:
     serving = Serving(installed.sandbox.state, env=installed.env())
     await asyncio.to_thread(serving.up)
@@ -412,6 +435,7 @@ ENTRY_POINTS: dict[str, EntryPoint] = {
     "plugin": EntryPoint(by_a_plugin, ("extra:PluginCommands",)),
     "prefill": EntryPoint(by_a_prefill, ("context:prefill",)),
     "one-shot and resumed": EntryPoint(by_one_shot, ("surface:cli",)),
+    "job": EntryPoint(by_a_job, ("cli:cron", "slash:cron")),
     "api": EntryPoint(
         by_the_api,
         ("surface:api", "cli:serve", *(f"api:{path}" for path in f"{_API} {_SESSIONS}".split())),

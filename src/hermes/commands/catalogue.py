@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.commands.background import BACKGROUND_COMMANDS
+from hermes.commands.cron import CRON_COMMANDS
 from hermes.commands.extensions import EXTENSION_COMMANDS, PluginCommands, QuickCommands
 from hermes.commands.history import HISTORY_COMMANDS
 from hermes.commands.info import INFO_COMMANDS
@@ -21,6 +22,7 @@ _GROUPS = {
     "Model and display": (*MODEL_COMMANDS, *TUNING_COMMANDS),
     "Files": ROLLBACK_COMMANDS,
     "Memory and skills": (*MEMORY_COMMANDS, *SKILL_COMMANDS),
+    "Scheduled jobs": CRON_COMMANDS,
     "Extensions": EXTENSION_COMMANDS,
     "Hermes": (*INFO_COMMANDS, *INSIGHTS_COMMANDS),
     "Input": INPUT_COMMANDS,

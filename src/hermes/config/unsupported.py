@@ -6,7 +6,6 @@ from hermes.codec.values import JsonValue
 from hermes.config.schema import KeyPath, format_key
 
 _NO_GATEWAY = "this version has no messaging gateway"
-_NO_SCHEDULER = "this version has no scheduler"
 _NO_DELEGATION = "this version has no sub-agents"
 _NO_CODE = "this version has no code execution tool"
 _NO_BROWSER = "this version has no browser"
@@ -33,7 +32,6 @@ REASONS: dict[str, str] = {
     "web.search_backend": _WEB,
     "web.extract_backend": _WEB,
     "web.extract_char_limit": "long results are moved to a file; see `tool_output`",
-    "approvals.cron_mode": _NO_SCHEDULER,
     "approvals.mcp_reload_confirm": "MCP servers are reloaded only by your own command",
     "display.tool_progress_command": "`/verbose` is always available",
     "display.tool_progress_overrides": "`display.tool_progress` applies to all surfaces",
@@ -51,7 +49,6 @@ REASONS: dict[str, str] = {
     "streaming": _NO_GATEWAY,
     "gateway": _NO_GATEWAY,
     "platforms": f"{_NO_GATEWAY}; the settings of the API server are under `api_server`",
-    "cron": _NO_SCHEDULER,
     "moa": "this version does not combine models",
     "model_catalog": "the model catalogue is part of the release",
     "mcp": "servers are under `mcp_servers`",

@@ -30,6 +30,9 @@ _DATABASE = ".db"
 # Derived from the journal.
 _DERIVED = frozenset(("index.db",))
 
+# Output of scheduled jobs, and the pipes of their schedulers.
+_OUTPUT = (("cron", "output"), ("cron", "wake"))
+
 Select = Callable[[PurePosixPath], bool]
 
 
@@ -40,6 +43,7 @@ def is_persistent(path: PurePosixPath) -> bool:
     return not (
         first in _REGENERABLE | _BACKUPS
         or first in _DERIVED
+        or inside_profile[:2] in _OUTPUT
         or _DEPENDENCIES & {*path.parts}
         or path.name.endswith(_TRANSIENT)
     )

@@ -185,6 +185,25 @@ def _length(path: Path, chars: int, limit: int) -> Diagnostic:
     return ok(f"{path} has {chars:,} of {limit:,} characters")
 
 
+async def job_findings(config: Config) -> list[Diagnostic]:
+    """Check the scheduled jobs of a home, and whether a scheduler runs."""
+    from hermes.config.run_context import RunContext
+    from hermes.cron.checks import job_problems
+    from hermes.cron.service import CronService
+
+    if not (config.home.root / "cron").is_dir():
+        return [ok("there are no scheduled jobs")]
+    env = process_environment()
+    run = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
+    async with SqliteJournal(config.home.journal, run.world) as journal:
+        jobs = CronService(run, journal)
+        problems = await job_problems(run, jobs)
+        count = len(await jobs.all(disabled=False))
+    fix = "`hermes cron status` and `hermes cron runs` show the details"
+    found = [warning("jobs", text.rstrip("."), fix=fix) for text in problems[:MAX_LISTED]]
+    return found or [ok(f"{count} scheduled jobs are in order")]
+
+
 def tool_findings(config: Config) -> list[Diagnostic]:
     try:
         names = wanted_names(config.settings)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from hermes.config.run_context import RunContext
     from hermes.journal.archive import SessionArchive
+    from hermes.journal.journal import SqliteJournal
     from hermes.memory.service import MemoryService
     from hermes.models.models import Models
 
@@ -45,6 +46,8 @@ class StatusSources(Protocol):
     def memory(self) -> MemoryService: ...
     @property
     def archive(self) -> SessionArchive: ...
+    @property
+    def journal(self) -> SqliteJournal: ...
 
 
 async def status(parts: StatusSources) -> Page:
@@ -88,7 +91,24 @@ async def status(parts: StatusSources) -> Page:
             "bytes": f"{sessions.bytes:,}",
             "open in": ", ".join(used_by(home)) or "none",
         },
+        "Jobs": await job_lines(parts),
     }
+
+
+async def job_lines(parts: StatusSources) -> dict[str, str]:
+    """Say whether scheduled jobs run, and what they owe."""
+    from hermes.cron.service import CronService
+
+    state = await CronService(parts.context, parts.journal).state()
+    running = "running" if state.running else "not running; `hermes cron run` starts it"
+    lines = {"scheduler": running, "jobs": str(state.jobs)}
+    if state.next_run_at:
+        lines["next"] = f"{state.next_job} at {state.next_run_at}"
+    if state.unknown:
+        lines["unknown outcome"] = f"{len(state.unknown)}; `hermes cron status` lists them"
+    if owed := len(state.undelivered) + len(state.waiting):
+        lines["undelivered"] = f"{owed}; `hermes cron status` lists them"
+    return lines
 
 
 def environment_lines(run: RunContext) -> dict[str, str]:

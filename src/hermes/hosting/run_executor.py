@@ -339,6 +339,11 @@ class RunExecutor:
                 await self._app.archive.info(request.session_id)
             except NotFound:
                 is_new = True
+        if request.opening is not None:
+            id = request.session_id
+            return replace(
+                request.opening, session_id=id if is_new else "", resume="" if is_new else id
+            )
         return SessionRequest(
             source=request.source,
             platform=self._platform,
@@ -382,6 +387,8 @@ class RunExecutor:
             with suppress(NotFound):
                 run.apply_all(await self._app.archive.records(run.session_id))
         if run.is_over:
+            # An earlier process has ended it; whoever started it again must not wait.
+            run.mark_accepted()
             return False
         if run.records:
             session.continue_unfinished()

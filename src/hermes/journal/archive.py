@@ -24,7 +24,7 @@ from hermes.journal.index.filters import Filters
 from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import SessionFilter, SessionInfo, Spending
+from hermes.journal.listing import JOB_SOURCES, SessionFilter, SessionInfo, Spending
 from hermes.journal.sessions import Lineage
 from hermes.journal.upkeep import JournalStats, PruneResult
 from hermes.journal.verify import VerifyProblem
@@ -89,9 +89,10 @@ class SessionArchive:
         self, wanted: SessionFilter | None = None, *, limit: int | None = 20
     ) -> tuple[SessionInfo, ...]:
         """List sessions, last used first. Archived sessions are included only if `wanted` asks for
-        them."""
+        them. Without `wanted`, the runs of scheduled jobs are left out."""
         if self._is_empty():
             return ()
+        wanted = wanted or SessionFilter(exclude_sources=JOB_SOURCES)
         found = await listing.list_sessions(self._journal, wanted, limit=limit)
         return tuple(map(self._redact, found))
 

@@ -100,6 +100,8 @@ class SessionFilter(Value):
 
 
 EVERYTHING = SessionFilter(archived=None)
+# The sources of sessions that nobody opened.
+JOB_SOURCES = ("cron",)
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 _COLUMNS = ", ".join(f"m.{name}" for name in COLUMNS)

@@ -23,6 +23,7 @@ from hermes.core.effects import (
     ReadPath,
     Remember,
     RunCommand,
+    Schedule,
     SignalProcess,
     UseSecret,
     UseTool,
@@ -132,6 +133,7 @@ Kind = Literal[
     "history",
     "remember",
     "skill",
+    "schedule",
     "secret",
     "server",
     "draw",
@@ -161,6 +163,8 @@ def kind_and_target(effect: Effect) -> tuple[Kind, str]:
             return "remember", text
         case ChangeSkill(name=name):
             return "skill", name
+        case Schedule(text=text):
+            return "schedule", text
         case UseSecret(name=name):
             return "secret", name
         case UseTool(name=name):

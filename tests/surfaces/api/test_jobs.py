@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 
 import httpx2
 import pytest
 
-from tests.surfaces.api.serving import Serving
+from tests.surfaces.api.serving import HERMES, Serving
 
 
 @pytest.fixture
@@ -100,6 +102,25 @@ def test_the_same_request_twice_makes_one_job(client: httpx2.Client) -> None:
 @pytest.mark.parametrize("id", ["nope", "..%2F..%2Fx", "ABCDEF012345", "0a1b2c3d4e5f"])
 def test_ids_of_other_shapes_are_not_there(client: httpx2.Client, id: str) -> None:
     assert client.get(f"/api/jobs/{id}").status_code == 404
+
+
+def test_the_runs_of_a_job_are_listed_and_a_stranger_is_refused(
+    api: Serving, client: httpx2.Client
+) -> None:
+    job = made(client)["job"]
+    assert isinstance(job, dict)
+    path = f"/api/jobs/{job['id']}"
+    client.post(f"{path}/run", json={})
+    env = os.environ | {"HERMES_HOME": str(api.home), "HOME": str(api.home.parent)}
+    words = [HERMES, "--provider", "offline", "cron", "tick"]
+    subprocess.run(words, env=env, check=True, capture_output=True)
+    payload = client.get(f"{path}/runs").json()
+    (run,) = payload["runs"]
+    assert (run["job"], run["state"], run["delivery"]) == (job["id"], "completed", "local")
+    assert run["session_id"].startswith(f"cron_{job['id']}_")
+    assert payload["scheduler"]["running"] is True
+    (api.home / "cron/ticker_heartbeat").unlink()
+    assert httpx2.get(f"{api.url}{path}/runs").status_code == 401
 
 
 def test_a_damaged_file_of_jobs_is_put_aside(api: Serving, client: httpx2.Client) -> None:

@@ -22,7 +22,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.journal.archive import SessionArchive
 from hermes.journal.index.search import MessageHit
-from hermes.journal.listing import SessionFilter, SessionInfo
+from hermes.journal.listing import JOB_SOURCES, SessionFilter, SessionInfo
 from hermes.surfaces.cli.command_context import (
     PickerRow,
     apply_style,
@@ -122,7 +122,10 @@ def browse(ctx: click.Context, limit: int) -> int:
 @limit_option(default=20)
 async def list_(archive: SessionArchive, /, limit: int, archived: bool, **filters: Any) -> Output:
     now = time.time()
-    sessions = await archive.recent(parse_filter({**filters, "archived": archived}), limit=limit)
+    # Runs of scheduled jobs are listed on request: `--source cron`.
+    others = {} if is_narrowed(filters) else {"exclude_sources": JOB_SOURCES}
+    wanted = parse_filter({**filters, **others, "archived": archived})
+    sessions = await archive.recent(wanted, limit=limit)
     if sessions:
         rows = [
             (info.title or "—", info.preview, format_age(now - info.last_at), info.source, info.id)

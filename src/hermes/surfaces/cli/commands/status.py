@@ -26,6 +26,7 @@ from hermes.homes.extras import extra_rows
 from hermes.homes.health import (
     confinement_findings,
     index_findings,
+    job_findings,
     journal_findings,
     login_findings,
     memory_findings,
@@ -198,6 +199,7 @@ async def examine(config: Config) -> list[Section]:
         ("Memory", memory_findings(config)),
         ("Skills", skill_findings(config)),
         ("Tools", tool_findings(config)),
+        ("Jobs", await job_findings(config)),
         ("Plugins", await plugin_findings(config)),
         ("Programs", [*command_findings(), *program_findings()]),
         ("Protection", [*approval_findings(settings), *await confinement_findings(config)]),
