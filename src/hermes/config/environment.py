@@ -188,6 +188,10 @@ class Secrets:
             return ".env"
         return "environment" if self._process.get(name) else None
 
+    def variables(self) -> dict[str, str]:
+        """Return all variables; those of `.env` override the process environment."""
+        return {**self._process, **self._file}
+
     def names(self) -> tuple[str, ...]:
         """Return the names of non-empty variables that look like secrets."""
         known = {*self._file, *self._process}
