@@ -172,7 +172,9 @@ class Authorization:
         """The answer to a person who may pair; "" when they get none."""
         platform = event.address.platform
         try:
-            code = await self._pairing.request(platform, event.sender.id, event.sender.name)
+            code = await self._pairing.request(
+                platform, event.sender.id, event.sender.name, event.address.chat_id
+            )
         except ConfigError as error:
             log.error("cannot issue a pairing code", extra={"why": str(error)})
             return ""

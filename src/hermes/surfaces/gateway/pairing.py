@@ -42,6 +42,8 @@ class PendingCode(Value):
     user_id: str
     user_name: str
     created_at: float
+    # The chat in which they asked.
+    chat_id: str = ""
 
 
 class PairedUser(Value):
@@ -49,6 +51,7 @@ class PairedUser(Value):
 
     user_name: str
     approved_at: float
+    chat_id: str = ""
 
 
 class RequestLimits(Value):
@@ -76,6 +79,7 @@ class PairedRow(Value):
     user_id: str
     user_name: str
     approved_at: float
+    chat_id: str = ""
 
 
 class PairingStore:
@@ -103,12 +107,12 @@ class PairingStore:
             self._cache[platform] = cached
         return not cached[1].isdisjoint(user_ids)
 
-    async def request(self, platform: str, user_id: str, user_name: str) -> str:
+    async def request(self, platform: str, user_id: str, user_name: str, chat_id: str = "") -> str:
         """A new code for this person; "" when they asked a short time ago, when too many requests
         wait, or during a lockout."""
-        return await asyncio.to_thread(self._request, platform, user_id, user_name)
+        return await asyncio.to_thread(self._request, platform, user_id, user_name, chat_id)
 
-    def _request(self, platform: str, user_id: str, user_name: str) -> str:
+    def _request(self, platform: str, user_id: str, user_name: str, chat_id: str) -> str:
         now = self._clock.now()
         with self._edit():
             limits, pending = self._limits(platform), self._pending(platform)
@@ -125,6 +129,7 @@ class PairingStore:
                 user_id=user_id,
                 user_name=" ".join(user_name.split())[:NAME_CHARS],
                 created_at=now,
+                chat_id=chat_id,
             )
             recent = {
                 each: at for each, at in limits.requests.items() if now - at < REQUEST_SECONDS
@@ -159,14 +164,12 @@ class PairingStore:
                     "`hermes pairing list` shows the waiting requests."
                 )
             entry = pending.pop(matches[0])
-            user = PairedUser(user_name=entry.user_name, approved_at=now)
+            user = PairedUser(user_name=entry.user_name, approved_at=now, chat_id=entry.chat_id)
             approved = self._approved(platform)
             self._write(self._approved_path(platform), {**approved, entry.user_id: user})
             self._write(self._pending_path(platform), pending)
             self._write_limits(platform, replace(limits, failures=0))
-        return PairedRow(
-            platform=platform, user_id=entry.user_id, user_name=user.user_name, approved_at=now
-        )
+        return _row(platform, entry.user_id, user)
 
     def _count_failure(self, platform: str, limits: RequestLimits, now: float) -> None:
         failures = limits.failures + 1
@@ -211,12 +214,7 @@ class PairingStore:
 
     def approved(self) -> tuple[PairedRow, ...]:
         return tuple(
-            PairedRow(
-                platform=platform,
-                user_id=user_id,
-                user_name=each.user_name,
-                approved_at=each.approved_at,
-            )
+            _row(platform, user_id, each)
             for platform in self._platforms("approved")
             for user_id, each in self._approved(platform).items()
         )
@@ -274,6 +272,16 @@ class PairingStore:
 
     def _write(self, path: Path, data: object) -> None:
         replace_file(self._home, path, encode(data))
+
+
+def _row(platform: str, user_id: str, user: PairedUser) -> PairedRow:
+    return PairedRow(
+        platform=platform,
+        user_id=user_id,
+        user_name=user.user_name,
+        approved_at=user.approved_at,
+        chat_id=user.chat_id,
+    )
 
 
 def _digest(salt: str, code: str) -> str:
