@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from hermes.app.app import App
+from hermes.app.session_builder import AdaptDeps
 from hermes.codec.values import replace
 from hermes.core.commands import Command, Interrupt, Say, SwitchModel
 from hermes.core.errors import HermesError, NotFound, RunNotFound, SessionBusy, UsageError
@@ -32,7 +33,7 @@ OnEnd = Callable[[Run], Awaitable[None]]
 
 class RunExecutor:
     """Executes runs. `platform` is that of the sessions which it opens; `store` is needed for
-    persistent runs."""
+    persistent runs. `adapt` may replace dependencies of the sessions."""
 
     def __init__(
         self,
@@ -42,12 +43,14 @@ class RunExecutor:
         *,
         platform: str,
         store: HostingStore | None = None,
+        adapt: AdaptDeps | None = None,
     ) -> None:
         self._app = app
         self._pool = pool
         self._admission = admission
         self._platform = platform
         self._store = store
+        self._adapt = adapt
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Runs that were stopped before their turn; the journal does not know them.
@@ -289,7 +292,8 @@ class RunExecutor:
         async with slot.open_lock:
             session = slot.session
             if session is None:
-                session = await self._pool.open(slot, await self._session_request(request))
+                opening = await self._session_request(request)
+                session = await self._pool.open(slot, opening, adapt=self._adapt)
                 if request.history and not session.transcript.messages:
                     await session.import_messages(request.history)
             opened = session.transcript.opened
@@ -306,9 +310,9 @@ class RunExecutor:
                 is_new = True
         return SessionRequest(
             source=request.source,
-            platform=self._platform,
+            platform=request.platform or self._platform,
             attended=request.attended,
-            principal="member" if request.confined else "owner",
+            principal=request.acts_for or ("member" if request.confined else "owner"),
             resume="" if is_new else request.session_id,
             session_id=request.session_id if is_new else "",
             extra=request.instructions if is_new else "",
@@ -322,9 +326,10 @@ class RunExecutor:
         run.session = session
         settled: asyncio.Future[None] | None = None
         try:
-            if not await self._send_message(run, session, request):
-                return
+            has_turn = await self._send_message(run, session, request)
             run.mark_accepted()
+            if not has_turn:
+                return
             settled = asyncio.ensure_future(session.wait_until_idle())
             settled.add_done_callback(listener.settle)
             while not run.is_over:

@@ -11,7 +11,8 @@ from hermes.codec.values import replace
 from hermes.config.gateway_settings import platform_options
 from hermes.config.home import Home
 from hermes.config.load import load
-from hermes.surfaces.gateway.authorization import Access, Authorization
+from hermes.surfaces.gateway.access import Access
+from hermes.surfaces.gateway.authorization import Authorization
 from hermes.surfaces.gateway.pairing import PairingStore
 from hermes.surfaces.gateway.platform import (
     Abilities,
@@ -95,7 +96,7 @@ def test_of_several_allowed_users_the_named_one_is_the_owner(make: Make) -> None
     assert rules.decide(event("8")).principal == "owner"
     for user in ("7", "6", "9"):
         access = rules.decide(event(user))
-        assert (access.principal, access.person) == ("member", f"telegram:{user}")
+        assert (access.principal, access.is_admin) == ("member", True)
     assert rules.decide(event("5")).kind == "ignore"
 
 

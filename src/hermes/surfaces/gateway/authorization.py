@@ -12,6 +12,7 @@ from hermes.config.gateway_settings import PlatformOptions, split_list
 from hermes.config.load import Config
 from hermes.core.effects import Principal
 from hermes.core.errors import ConfigError
+from hermes.surfaces.gateway.access import Access
 from hermes.surfaces.gateway.pairing import PairingStore
 from hermes.surfaces.gateway.platform import ChatType, Inbound, Manifest, Sender
 
@@ -24,17 +25,6 @@ ANY_CASE = frozenset(("email", "matrix", "slack"))
 OPEN_COMMANDS = frozenset(("help", "whoami"))
 # They change the gateway itself.
 ADMIN_COMMANDS = frozenset(("platform", "restart", "update"))
-
-
-class Access(Value):
-    """The decision about an event. `person` names everybody except the owner."""
-
-    kind: Literal["allowed", "pair", "ignore"]
-    principal: Principal = "guest"
-    is_admin: bool = False
-    reason: str = ""
-    platform: str = ""
-    person: str = ""
 
 
 class AccessRules(Value):
@@ -117,7 +107,6 @@ class Authorization:
                 is_admin=_is_admin(rules.options, principal, ids, platform, event.chat_type),
                 reason=reason,
                 platform=platform,
-                person="" if principal == "owner" else f"{platform}:{event.sender.id}",
             )
         is_direct = event.chat_type == "dm" and not event.sender.is_bot
         kind: Literal["pair", "ignore"] = "pair" if is_direct and rules.offers_pairing else "ignore"
