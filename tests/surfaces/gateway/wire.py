@@ -165,6 +165,11 @@ class WireServer:
             await self._changed.wait_for(found)
         return found()
 
+    async def acknowledge(self, key: str) -> None:
+        """Wait until the adapter has acknowledged an event."""
+        async with asyncio.timeout(30), self._changed:
+            await self._changed.wait_for(lambda: key in self.acknowledged)
+
     async def wait_for_login(self, kind: str = "run", count: int = 1) -> None:
         async with asyncio.timeout(30), self._changed:
             await self._changed.wait_for(lambda: self.logins.count(kind) >= count)

@@ -1,0 +1,64 @@
+"""The conversations of a gateway process, built from the settings of a home."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.app.app import App
+from hermes.journal.deliveries import DeliveryLedger
+from hermes.surfaces.gateway.authorization import Authorization
+from hermes.surfaces.gateway.chat_options import chat_options, gateway_options
+from hermes.surfaces.gateway.chat_service import (
+    ChatService,
+    DeliveryReport,
+    LivePlatform,
+    RunningChat,
+)
+from hermes.surfaces.gateway.manifests import ConfiguredPlatform
+from hermes.surfaces.gateway.pairing import PairingStore
+from hermes.surfaces.gateway.platform import Address, Inbound, OutboundFile, Platform
+
+DAY_SECONDS = 86_400.0
+
+
+class Conversations:
+    """The chat service with its ledger and its rules of access."""
+
+    def __init__(
+        self, app: App, platforms: Sequence[ConfiguredPlatform], pairing: PairingStore
+    ) -> None:
+        self._config = app.context.config
+        self._ledger = DeliveryLedger(app.journal)
+        self._authorization = Authorization(self._config, platforms, pairing)
+        self._options = gateway_options(self._config)
+        self.service = ChatService(app, self._ledger, self._authorization, self._options)
+
+    def attach(self, platform: ConfiguredPlatform, adapter: Platform) -> None:
+        """Make a platform usable for posts, or use its new adapter."""
+        options = chat_options(self._config, platform)
+        self.service.attach(LivePlatform(platform.manifest, adapter, options))
+
+    async def start(self) -> None:
+        """Continue what the last process left."""
+        await self.service.start()
+
+    async def receive(self, event: Inbound) -> bool:
+        """Store an event and answer it; whether its sender may write."""
+        await self.service.receive(event)
+        return self._authorization.decide(event).kind == "allowed"
+
+    async def send(
+        self, to: Address, text: str, *, key: str, files: Sequence[OutboundFile] = ()
+    ) -> DeliveryReport:
+        """Send Markdown of any length, once for each key."""
+        return await self.service.send(to, text, key=key, files=files)
+
+    async def drain(self, seconds: float) -> None:
+        await self.service.drain(seconds)
+
+    def running(self) -> tuple[RunningChat, ...]:
+        return self.service.running()
+
+    async def prune(self) -> None:
+        """Delete finished rows of the ledger and unused routes."""
+        await self._ledger.prune(routes_older_than=self._options.route_days * DAY_SECONDS)
