@@ -50,8 +50,8 @@ WITHOUT_SETTINGS = {
     "update",
     "version",
 }
-# Besides success, failure and wrong usage: the gateway does not run.
-FURTHER_CODES = {"gateway status": 3}
+# Besides success, failure and wrong usage: no platform is configured, and the gateway does not run.
+FURTHER_CODES = {"gateway": 78, "gateway status": 3}
 # A port that nobody listens at: who wants to leave this machine learns so at once.
 NOWHERE = "http://127.0.0.1:9"
 
@@ -118,7 +118,7 @@ def picky_options(command: click.Command) -> Iterator[str]:
     """Options that do not take any text."""
     for param in command.params:
         picky = isinstance(param.type, click.Choice | click.IntRange)
-        if isinstance(param, click.Option) and picky and not param.is_flag:
+        if isinstance(param, click.Option) and picky and not (param.is_flag or param.count):
             yield param.opts[-1]
 
 

@@ -15,6 +15,7 @@ SECTIONS = [
     "Tools",
     "Memory",
     "Sessions",
+    "Gateway",
 ]
 
 

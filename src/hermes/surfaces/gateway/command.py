@@ -74,7 +74,7 @@ def run(ctx: click.Context, /, **flags: Any) -> None:
 
     options = {**(ctx.find_root().obj or {})}
     options["accept_hooks"] = options.get("accept_hooks") or flags["accept_hooks"]
-    ctx.exit(run_process(options, flags))
+    ctx.exit(run_process(config, options, flags))
 
 
 @command.command(help="Show the gateway of this profile and its platforms.")

@@ -18,10 +18,10 @@ import click
 
 from hermes.app.app import App
 from hermes.app.start import start
-from hermes.config.environment import mark_gateway
+from hermes.config.environment import mark_gateway, process_environment
 from hermes.config.home import Home
+from hermes.config.load import Config
 from hermes.config.logs import LineFormatter, LogHandlers, RepeatFilter, RotatingFile
-from hermes.cron.jobs import JobStore
 from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import ChannelDirectory
 from hermes.surfaces.gateway.locks import GatewayLock
@@ -30,7 +30,7 @@ from hermes.surfaces.gateway.pairing import PairingStore
 from hermes.surfaces.gateway.pairing_command import PAIRING_SIGNAL
 from hermes.surfaces.gateway.runner import Gateway, Outcome
 from hermes.surfaces.gateway.services import FATAL_CODE, RESTART_CODE, SERVICE_VARIABLE
-from hermes.surfaces.gateway.status import describe_platform
+from hermes.surfaces.gateway.status import describe_platform, enabled_jobs
 
 log = logging.getLogger(__name__)
 
@@ -40,38 +40,37 @@ NO_PLATFORM = "No platform is configured and no job is scheduled; run `hermes ga
 ONLY_JOBS = "No platform is configured; only scheduled jobs run. `hermes gateway setup` adds one."
 
 
-def run_process(options: Mapping[str, Any], flags: Mapping[str, Any]) -> int:
+def run_process(config: Config, options: Mapping[str, Any], flags: Mapping[str, Any]) -> int:
     """Run the gateway and return the exit code: 0 after a stop, 75 when the service is to start it
     again, 78 when nothing can be done before the settings change. Without a service, a restart
     replaces this process."""
+    env = process_environment()
+    platforms = tuple(enabled_platforms(config, env))
+    if not platforms and not enabled_jobs(config):
+        click.echo(f"error: {NO_PLATFORM}", err=True)
+        return FATAL_CODE
+    if not platforms:
+        click.echo(ONLY_JOBS, err=True)
     mark_gateway()
-    code, is_service = asyncio.run(_run(options, flags))
-    if code == RESTART_CODE and not is_service:
+    code = asyncio.run(_run(platforms, options, flags))
+    if code == RESTART_CODE and env.get(SERVICE_VARIABLE) != "1":
         sys.stdout.flush()
         sys.stderr.flush()
         os.execv(sys.executable, (sys.executable, *sys.orig_argv[1:]))
     return code
 
 
-async def _run(options: Mapping[str, Any], flags: Mapping[str, Any]) -> tuple[int, bool]:
+async def _run(
+    platforms: Sequence[ConfiguredPlatform], options: Mapping[str, Any], flags: Mapping[str, Any]
+) -> int:
     async with start(options) as app:
-        env = app.context.env
-        is_service = env.get(SERVICE_VARIABLE) == "1"
-        platforms = tuple(enabled_platforms(app.context.config, env))
-        has_jobs = bool(JobStore(app.context).all(disabled=False))
-        if not platforms and not has_jobs:
-            click.echo(f"error: {NO_PLATFORM}", err=True)
-            return FATAL_CODE, is_service
-        if not platforms:
-            click.echo(ONLY_JOBS, err=True)
         lock = GatewayLock(app.context.home)
         lock.acquire(tuple(sys.argv), replaces=flags["replace"])
         try:
             with _logs(app, flags["verbose"]), _stack_dumps(app.context.home):
-                outcome = await _serve(app, platforms, is_quiet=flags["quiet"])
+                return _exit_code(await _serve(app, platforms, is_quiet=flags["quiet"]))
         finally:
             lock.release()
-    return _exit_code(outcome), is_service
 
 
 def _exit_code(outcome: Outcome) -> int:

@@ -158,19 +158,26 @@ def gateway_findings(config: Config) -> list[Diagnostic]:
     status = gateway_status(config.home, world.clock.now())
     findings = _process_findings(config.home, status) + _platform_findings(config, env, status)
     try:
-        jobs = len(_jobs(config, env, world).all(disabled=False))
+        jobs = enabled_jobs(config)
+        has_scheduler = bool(_job_store(config).scheduler()["running"])
     except HermesError as error:
         return [*findings, fault("jobs", str(error), fix="`hermes cron list`")]
-    if jobs and not _jobs(config, env, world).scheduler()["running"]:
+    if jobs and not has_scheduler:
         text = f"{jobs} scheduled jobs are enabled, but no scheduler runs"
         findings.append(warning("scheduler", text, fix="`hermes gateway run` or `install`"))
     return findings
 
 
-def _jobs(config: Config, env: Mapping[str, str], world: World) -> JobStore:
+def enabled_jobs(config: Config) -> int:
+    """The number of scheduled jobs that are not paused."""
+    return len(_job_store(config).all(disabled=False))
+
+
+def _job_store(config: Config) -> JobStore:
     from hermes.credentials.redaction import SecretRedactor
 
-    context = RunContext(config, env=env, world=world, redactor=SecretRedactor(config, env))
+    env = process_environment()
+    context = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
     return JobStore(context)
 
 
