@@ -130,8 +130,9 @@ def correct(job: JsonObject, now: float, zone: str) -> bool:
     following = next_run(schedule, base, zone=zone)
     if following is None or (not is_moved and following >= due_at):
         return False
-    job |= {"next_run_at": format_time(following, zone), "timezone": zone}
-    return following != due_at
+    note = f"moved to the time zone {zone or 'of this machine'}" if is_moved else "clock set back"
+    job |= {"next_run_at": format_time(following, zone), "timezone": zone, "note": note}
+    return True
 
 
 def _following(

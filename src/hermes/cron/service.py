@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import JsonObject, Value
 from hermes.config.cron_settings import CronSettings
 from hermes.core.errors import NotFound, UsageError
-from hermes.cron.delivery import ALL, LOCAL, ORIGIN, Outbox, WaitingOutput, parse_targets
+from hermes.cron.delivery import Outbox, WaitingOutput
 from hermes.cron.due import due_time
 from hermes.cron.record import (
     Actor,
@@ -244,16 +244,6 @@ class CronService:
 
     def _now(self) -> float:
         return self._run.world.clock.now()
-
-
-def unknown_targets(job: JsonObject, platforms: tuple[str, ...]) -> list[str]:
-    """The targets of a job on platforms that the home does not have."""
-    known = (LOCAL, ORIGIN, ALL, *platforms)
-    return [
-        target
-        for target in parse_targets(str(job.get("deliver") or LOCAL))
-        if target.partition(":")[0] not in known
-    ]
 
 
 def split_words(text: str) -> list[str]:

@@ -44,6 +44,9 @@ class JobStore:
     def wake_folder(self) -> Path:
         return self.folder / "wake"
 
+    def now(self) -> float:
+        return self._world.clock.now()
+
     def all(self) -> list[JsonObject]:
         return self._jobs(self._read())
 

@@ -10,6 +10,7 @@ from hermes.core.commands import Interrupt, Say, Steer
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Image, Message
 from hermes.core.session import Session
+from hermes.core.session_request import SessionRequest
 
 BusyMode = Literal["queue", "steer", "interrupt"]
 Delivery = Literal["started", "queued", "steered", "interrupted"]
@@ -70,6 +71,8 @@ class TurnRequest(Value):
     toolsets: tuple[str, ...] = ()
     # The client whose share of the capacity the run uses.
     principal: str = ""
+    # How a new session is opened, for what the other fields cannot say.
+    opening: SessionRequest | None = None
     # What happens to a running turn; needs `exclusive=False`.
     busy_mode: BusyMode = "queue"
 
