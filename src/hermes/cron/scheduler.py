@@ -196,10 +196,11 @@ class Scheduler:
                 continue
             plans.append((job, plan, await self._record(job, plan)))
         if plans:
-            await asyncio.to_thread(self._advance, [(job["id"], plan) for job, plan, _ in plans])
-        for job, plan, is_ours in plans:
-            if is_ours:
-                self._launch(job, plan.due_at, was_running=False)
+            moved = [(str(job["id"]), plan) for job, plan, _ in plans]
+            current = await asyncio.to_thread(self._advance, moved)
+            for job, plan, is_ours in plans:
+                if is_ours:
+                    self._launch(current.get(job["id"], job), plan.due_at, was_running=False)
         return await self._seconds_until_next()
 
     async def _record(self, job: JsonObject, plan: Plan) -> bool:
@@ -229,13 +230,15 @@ class Scheduler:
         log.warning(message)
         return jobs
 
-    def _advance(self, plans: list[tuple[str, Plan]]) -> None:
+    def _advance(self, plans: list[tuple[str, Plan]]) -> dict[str, JsonObject]:
+        """Move the jobs to their next runs; returns them as they are now."""
         by_id = dict(plans)
         now, settings, zone = self._run.world.clock.now(), self._settings, self._zone
         with self._store.edit(wake=False) as jobs:
             for job in jobs:
                 if (plan := by_id.get(str(job.get("id")))) is not None:
                     advance(job, plan, now=now, settings=settings, zone=zone)
+        return {str(job.get("id")): job for job in jobs}
 
     async def _seconds_until_next(self) -> float:
         jobs, now = await asyncio.to_thread(self._store.all), self._run.world.clock.now()

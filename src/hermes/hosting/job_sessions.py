@@ -26,7 +26,7 @@ INTERRUPTED = "The run was interrupted."
 CHECKS = 4
 IDLE_SECONDS = 3_600.0
 # Failures that pass with time, if no model has answered yet.
-UNREACHABLE = ("timeout", "overloaded", "server_error", "upstream_rate_limit")
+UNREACHABLE = ("timeout", "cut", "overloaded", "server_error", "upstream_rate_limit")
 
 
 class HostedJobSessions:
