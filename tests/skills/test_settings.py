@@ -10,7 +10,7 @@ import pytest
 
 from hermes.app.session_tasks import run_curator
 from hermes.core.session_request import SessionRequest
-from hermes.cron.jobs import JobService
+from hermes.cron.service import OWNER, CronService
 from hermes.skills.consolidation import Consolidation
 from hermes.skills.history import Cause
 from hermes.skills.skill import MAIN
@@ -101,7 +101,7 @@ async def test_skills_that_jobs_use_are_neither_archived_nor_merged(tmp_path: Pa
             skills.store.apply(SkillChange(name=name, action="create", cause=cause, files=files))
             skills.usages.change(name, lambda _now: LONG_AGO)
         job = {"prompt": "Tidy up.", "schedule": "every 1d", "skills": ["nightly"]}
-        await JobService(app.context).add(job, by="owner")
+        await CronService(app.context, app.journal).add(job, OWNER)
         purse = await app.open(SessionRequest(source="tool", attended=False))
         # With one candidate there is nothing to merge, so that nobody is asked.
         assert await Consolidation(app.models, app.context.settings, skills, purse).run() == ()

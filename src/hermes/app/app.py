@@ -103,6 +103,7 @@ class App:
         await self.mcp.offer_tools()
         await self.plugins.offer()
         self.shared.offer_images()
+        self.shared.offer_cron()
         adapt = adapt or (lambda _id, _deps: None)
         session_id = await self._requested_id(request)
         session = await (

@@ -25,10 +25,12 @@ from hermes.workspaces.shell import ShellSettings, shell_settings
 if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.core.secrets import AskSecret, SecretStore
+    from hermes.cron.delivery import JobOrigin
     from hermes.journal.json_snapshots import JsonSnapshots
 
 
 SECRET_SECONDS = 0.05
+CRONJOB = "cronjob"
 
 SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
 
@@ -48,7 +50,10 @@ class RunShared:
         self.secret_stores: dict[str, SecretStore] = {}
         # Prompts the user for a secret without echo.
         self.ask_secret: AskSecret | None = None
+        # The chat of a session, for jobs that are created in it; a gateway sets it.
+        self.job_origin: Callable[[str], JobOrigin | None] = lambda _session_id: None
         self._app = app
+        self._offers_cron = False
         self._text = ""
         self._prompts: TtlCache[SessionPrompt] = TtlCache()
         self._folders: TtlCache[str] = TtlCache()
@@ -81,6 +86,21 @@ class RunShared:
     def offer_images(self) -> None:
         """Offer the image tool to new sessions if a provider is configured."""
         self._offers.get("images", self.images.offer)
+
+    def offer_cron(self) -> None:
+        """Offer the tool for scheduled jobs to new sessions in homes that have used them, or whose
+        settings name it; others save its place in the prompt."""
+        if self._offers_cron:
+            return
+        settings = self._app.context.settings
+        lists = (settings.toolsets, *settings.platform_toolsets.values())
+        is_named = any(CRONJOB in names for names in lists)
+        if is_named or (self._app.context.home.root / "cron").is_dir():
+            from hermes.tools.catalogue import CatalogueEntry, declarations
+
+            declared = declarations()[CRONJOB]
+            self._app.tools.offer(CRONJOB, CatalogueEntry(declared.spec, declared.target))
+            self._offers_cron = True
 
     @cached_property
     def json_snapshots(self) -> JsonSnapshots:

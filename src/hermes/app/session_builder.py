@@ -259,7 +259,10 @@ def session_provider(
             recorder.record_model(model, provider, tier)
         if engines is not None:
             engines.update_model(session_id, model, provider, window)
-        return connected, limits_of(app.context.settings, window)
+        limits = limits_of(app.context.settings, window)
+        if opened.source == "cron" and (most := app.context.settings.cron.max_turns):
+            limits = replace(limits, max_steps=most)
+        return connected, limits
 
     # From the loop to the model: each entry wraps those below it. Below the last one is the
     # fallback chain (`Models.connect`), then the stack of each model (`build_pipeline`).

@@ -158,7 +158,8 @@ def session_rules(
         from hermes.policy.taint.remote import copies_of  # most sessions are local
 
         tainted_files = copies = copies_of(app.context, session_id)
-    mode = app.context.settings.approvals.noninteractive_mode
+    approvals = app.context.settings.approvals
+    mode = approvals.cron_mode if request.source == "cron" else approvals.noninteractive_mode
     approved = not request.attended and mode == "approve"
     return SessionPolicy(
         policy_settings(

@@ -102,6 +102,7 @@ async def prompt_sizes(app: App, request: SessionRequest) -> tuple[PromptSize, .
     choice = await app.models.choose()
     memory = await session_memory(app.context, lambda: app.memory, request)
     app.shared.images.offer(only_look=True)
+    app.shared.offer_cron()
     text, names = session_prompt(
         app, request, choice, app.cwd(request), memory=memory.text, only_look=True
     )

@@ -21,6 +21,7 @@ def tool_services(
     return ServiceRegistry(
         lambda: {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
+            "hermes.cron.tools:CronToolService": lambda: _cron(app, session_id, opened),
             "hermes.images.tools:ImageService": lambda: app.shared.images.make_service(session_id),
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
                 session_id, opened
@@ -41,6 +42,20 @@ def tool_services(
             "hermes.skills.service:SkillService": lambda: _skills(app, session_id, opened),
         }
     )
+
+
+def _cron(app: App, session_id: str, opened: SessionOpened) -> object:
+    from hermes.cron.record import Actor
+    from hermes.cron.service import CronService
+    from hermes.cron.tools import CronToolService
+
+    actor = Actor(
+        by="agent",
+        principal=opened.principal,
+        person=opened.person,
+        origin=app.shared.job_origin(session_id),
+    )
+    return CronToolService(CronService(app.context, app.journal), actor)
 
 
 def _session_id(session_id: str) -> object:

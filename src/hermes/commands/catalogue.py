@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.commands.background import BACKGROUND_COMMANDS
+from hermes.commands.cron import CRON_COMMANDS
 from hermes.commands.extensions import EXTENSION_COMMANDS, PluginCommands, QuickCommands
 from hermes.commands.history import HISTORY_COMMANDS
 from hermes.commands.info import INFO_COMMANDS
@@ -24,6 +25,7 @@ COMMANDS = (
     *ROLLBACK_COMMANDS,
     *MEMORY_COMMANDS,
     *SKILL_COMMANDS,
+    *CRON_COMMANDS,
     *EXTENSION_COMMANDS,
     *INFO_COMMANDS,
     *INSIGHTS_COMMANDS,

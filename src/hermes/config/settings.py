@@ -14,6 +14,7 @@ from hermes.config.chat_settings import (
     SessionResetSettings,
     StreamingSettings,
 )
+from hermes.config.cron_settings import CronSettings
 from hermes.config.execution_settings import TERMINAL_VARIABLES, SecuritySettings, TerminalSettings
 from hermes.config.extension_settings import (
     PLUGIN_VARIABLES,
@@ -139,6 +140,9 @@ class ApprovalSettings(Value):
     noninteractive_mode: Annotated[
         Literal["deny", "approve"], "Answer if no person can be asked."
     ] = "deny"
+    cron_mode: Annotated[Literal["deny", "approve"], "Answer to questions of scheduled jobs."] = (
+        "deny"
+    )
     deny: Annotated[tuple[str, ...], "Command patterns that are always denied."] = ()
     destructive_slash_confirm: Annotated[bool, "Destructive slash commands must be confirmed."] = (
         True
@@ -332,6 +336,7 @@ class Settings(Value):
     thread_sessions_per_user: Annotated[
         bool, "In threads, each person has a session of their own."
     ] = False
+    cron: CronSettings = CronSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     mcp_registry: Registry = "https://registry.modelcontextprotocol.io"
     hooks: ShellHooks = {}
@@ -391,6 +396,9 @@ OVERRIDES = (
         for task in ("vision", "web_extract", "approval")
         for field in ("provider", "model", "base_url", "api_key")
     ),
+    Override(variable="HERMES_CRON_MAX_PARALLEL", key="cron.max_parallel_jobs"),
+    Override(variable="HERMES_CRON_TIMEOUT", key="cron.inactivity_seconds"),
+    Override(variable="HERMES_CRON_SCRIPT_TIMEOUT", key="cron.script_timeout_seconds"),
     Override(variable="API_SERVER_HOST", key="api_server.host"),
     Override(variable="API_SERVER_PORT", key="api_server.port"),
     Override(variable="API_SERVER_CORS_ORIGINS", key="api_server.cors_origins"),

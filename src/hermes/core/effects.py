@@ -71,6 +71,14 @@ class ChangeSkill(Value, tag="change_skill"):
     action: str
 
 
+class Schedule(Value, tag="schedule"):
+    """A change of the scheduled jobs, which run while nobody is present. `text` is the schedule
+    and the task of a new or changed job."""
+
+    action: str
+    text: str
+
+
 class UseSecret(Value, tag="use_secret"):
     """A stored secret goes to `recipient`. The effect does not hold its value."""
 
@@ -109,7 +117,7 @@ class UseTool(Value, tag="use_tool"):
 
 Effect = (
     RunCommand | SignalProcess | ReadPath | WritePath | DeletePath | FetchUrl | ReadHistory
-    | Remember | ChangeSkill | UseSecret | CallServer | Draw | UseTool
+    | Remember | ChangeSkill | Schedule | UseSecret | CallServer | Draw | UseTool
 )  # fmt: skip
 
 Principal = Literal["owner", "member", "guest", "system"]
@@ -171,6 +179,8 @@ def subject(effect: Effect) -> str:
             return f"{action} in {target}: {text}"
         case ChangeSkill(name=name, action=action):
             return f"{action} skill {name}"
+        case Schedule(action=action, text=text):
+            return f"{action} job: {text}"
         case UseSecret(name=name, recipient=recipient):
             return f"give {name} to {recipient}"
         case CallServer(server=server, tool=tool, arguments=arguments):

@@ -1,107 +1,25 @@
-"""Parses schedules, including cron expressions, and computes the next run."""
+"""Parses schedules and computes their runs in a time zone, across changes of the clock."""
 
 from __future__ import annotations
 
 import re
-import time
 from datetime import date, datetime, timedelta
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
-from hermes.codec.values import Value
+from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import UsageError
+from hermes.cron.expressions import WEEK, CronExpression, parse_expression
 
-_MONTHS = dict(
-    zip("jan feb mar apr may jun jul aug sep oct nov dec".split(), range(1, 13), strict=True)
-)
-_WEEK = dict(zip("sun mon tue wed thu fri sat".split(), range(7), strict=True))
-
-
-class CronField(NamedTuple):
-    name: str
-    least: int
-    most: int
-    names: dict[str, int]
-
-
-_FIELDS = (
-    CronField("minute", 0, 59, {}),
-    CronField("hour", 0, 23, {}),
-    CronField("day", 1, 31, {}),
-    CronField("month", 1, 12, _MONTHS),
-    CronField("day of the week", 0, 7, _WEEK),
-)
-
-
-class CronExpression(NamedTuple):
-    """A cron expression. If neither the day nor the weekday starts with `*`, one match suffices."""
-
-    minutes: frozenset[int]
-    hours: frozenset[int]
-    days: frozenset[int]
-    months: frozenset[int]
-    weekdays: frozenset[int]
-    # The field starts with `*`.
-    any_day: bool
-    any_weekday: bool
-
-    @property
-    def times(self) -> list[tuple[int, int]]:
-        return [(hour, minute) for hour in sorted(self.hours) for minute in sorted(self.minutes)]
-
-    def covers(self, day: date) -> bool:
-        if day.month not in self.months:
-            return False
-        by_day, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
-        if self.any_day or self.any_weekday:
-            return by_day and by_weekday
-        return by_day or by_weekday
-
-
-def parse_expression(text: str) -> CronExpression:
-    """Parse a cron expression. Raise UsageError that names the invalid field."""
-    words = text.lower().split()
-    if len(words) != len(_FIELDS):
-        raise UsageError(f"{text!r} must have five fields.")
-    sets = [_parse_field(word, field) for word, field in zip(words, _FIELDS, strict=True)]
-    minutes, hours, days, months, week = sets
-    weekdays = frozenset(day % 7 for day in week)
-    return CronExpression(
-        minutes, hours, days, months, weekdays, words[2][0] == "*", words[4][0] == "*"
-    )
-
-
-def _parse_field(word: str, field: CronField) -> frozenset[int]:
-    values: set[int] = set()
-    for part in word.split(","):
-        span, _, step = part.partition("/")
-        every = _number(step, field) if step else 1
-        if span == "*":
-            low, high = field.least, min(field.most, 6) if field.names is _WEEK else field.most
-        elif "-" in span:
-            first, _, last = span.partition("-")
-            low, high = _number(first, field), _number(last, field)
-        else:
-            low = _number(span, field)
-            high = field.most if step else low
-        if not field.least <= low <= high <= field.most or every < 1:
-            raise UsageError(f"{part!r} is not a valid {field.name}.")
-        values.update(range(low, high + 1, every))
-    return frozenset(values)
-
-
-def _number(word: str, field: CronField) -> int:
-    if word in field.names:
-        return field.names[word]
-    if not (word.isascii() and word.isdigit() and len(word) <= 3):
-        raise UsageError(f"{word!r} is not a valid {field.name}.")
-    return int(word)
-
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 LEAST_SECONDS = 60
 # A time that has just passed is still accepted.
 LATE_SECONDS = 120
 # 29 February may be eight years away.
 MOST_DAYS = 366 * 8 + 2
+MOST_SECONDS = 3_660 * 86_400
 FORMS = (
     "`30m` or `in 2h`; `every 30m`; `daily at 9:00`, `weekdays at 09:00`, `mon,thu at 18:30`; "
     "`0 9 * * 1-5`, `@daily`; `2026-02-03T14:00`"
@@ -114,8 +32,9 @@ _UNITS = {
     **dict.fromkeys(("w", "week", "weeks"), 604_800),
 }
 _SPAN = re.compile(r"(\d{1,6})\s*([a-z]+)")
-_DAYS = re.compile(r"(every 1d|every day|daily|weekdays|weekends|[a-z]{3}(?:,[a-z]{3})*) at (.+)")
+_DAYS = re.compile(r"(.+?) at (.+)")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(am|pm)?")
+_CRON_WORD = re.compile(r"[\d*?/,#-]+[lw]?|[lw]", re.ASCII)
 _NICKNAMES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -124,82 +43,180 @@ _NICKNAMES = {
     "@monthly": "0 0 1 * *",
     "@yearly": "0 0 1 1 *",
 }
-_OF_DAYS = {"weekdays": "1-5", "weekends": "0,6"}
+_EVERY_DAY = ("every 1d", "every 1 day", "every day", "daily", "day", "1d")
+_OF_DAYS = {"weekday": "1-5", "weekdays": "1-5", "weekend": "0,6", "weekends": "0,6"}
+_FULL_NAMES = dict(
+    zip(
+        "sunday monday tuesday wednesday thursday friday saturday".split(),
+        WEEK,
+        strict=True,
+    )
+)
 
 
 class Schedule(Value):
-    """When a job runs. Times of day are in the process's time zone."""
+    """When a job runs. Times of day and naive times are in the zone that is given to `next_run`."""
 
     kind: Literal["once", "interval", "cron"]
-    display: str
-    # For "once".
+    display: str = ""
+    # For "once": with offset; `local` is the time as written if it has no offset.
     run_at: str = ""
+    local: str = ""
     # For "interval".
     seconds: int = 0
     # For "cron".
     expr: str = ""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether its runs depend on the time zone."""
+        return self.kind == "cron" or bool(self.local)
 
-def parse_schedule(text: str, now: float) -> Schedule:
-    """Parse a schedule. Raise UsageError that lists the accepted forms."""
+    def fields(self) -> JsonObject:
+        """The schedule as a job stores it."""
+        names = ("kind", "run_at", "local", "seconds", "expr")
+        return {name: value for name in names if (value := getattr(self, name))}
+
+
+def parse_schedule(
+    text: str, now: float, *, zone: str = "", least_seconds: int = LEAST_SECONDS
+) -> Schedule:
+    """Parse a schedule. Raise UsageError that says what is wrong or lists the accepted forms."""
     plain = " ".join(text.strip().lower().split())
     schedule = (
-        _once(plain, now) or _interval(plain) or _cron(plain) or _timestamp(text.strip(), now)
+        _once(plain, now, zone)
+        or _interval(plain, least_seconds)
+        or _cron(plain, zone, least_seconds)
+        or _timestamp(text.strip(), now, zone)
     )
     if schedule is None:
         raise UsageError(f"{text[:80]!r} is not a schedule; use {FORMS}.")
     return schedule
 
 
-def next_run(schedule: Schedule, after: float, *, last: float | None = None) -> float | None:
-    """Return the next run, or None. An interval counts from the `last` run."""
+def next_run(
+    schedule: Schedule, after: float, *, last: float | None = None, zone: str = ""
+) -> float | None:
+    """Return the first run after `after`, or None. An interval counts from the `last` due time, so
+    that late runs do not shift it."""
     match schedule.kind:
         case "once":
-            moment = datetime.fromisoformat(schedule.run_at).timestamp()
-            return moment if last is None else None
+            return run_at(schedule, zone) if last is None else None
         case "interval":
-            return max(after, (last if last is not None else after) + schedule.seconds)
+            if last is None or last > after:
+                return after + schedule.seconds
+            missed = int((after - last) // schedule.seconds)
+            return last + (missed + 1) * schedule.seconds
         case "cron":
-            return _next(parse_expression(schedule.expr), after)
+            return _next(_expression(schedule.expr), after, _load_zone(zone))
 
 
-def format_time(moment: float) -> str:
+def run_at(schedule: Schedule, zone: str) -> float:
+    """The time of a one-shot schedule."""
+    if schedule.local:
+        return _resolve(datetime.fromisoformat(schedule.local), _load_zone(zone))
+    return datetime.fromisoformat(schedule.run_at).timestamp()
+
+
+def period_seconds(schedule: Schedule, due: float, zone: str) -> float:
+    """The time from a run to the next one; 0 if there is none."""
+    following = next_run(schedule, due, last=due, zone=zone)
+    return following - due if following is not None else 0.0
+
+
+def format_time(moment: float, zone: str = "") -> str:
     """Format a time with zone offset, to the second."""
-    return datetime.fromtimestamp(int(moment)).astimezone().isoformat()
+    known = _load_zone(zone)
+    return datetime.fromtimestamp(int(moment), known).astimezone(known).isoformat()
 
 
-def _once(text: str, now: float) -> Schedule | None:
+def parse_time(text: str) -> float:
+    """Read what `format_time` wrote."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def zone_name(zone: str) -> str:
+    """The zone as people know it: its name, or the offset of this machine."""
+    return zone or datetime.now().astimezone().tzname() or "local time"
+
+
+def check_zone(zone: str) -> None:
+    _load_zone(zone)
+
+
+@lru_cache(maxsize=16)
+def _load_zone(name: str) -> ZoneInfo | None:
+    """None is the zone of the process."""
+    if not name:
+        return None
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError) as error:
+        message = f"There is no time zone {name!r}; set `timezone` to a name like Europe/Berlin."
+        raise UsageError(message) from error
+
+
+@lru_cache(maxsize=256)
+def _expression(expr: str) -> CronExpression:
+    return parse_expression(expr)
+
+
+def _once(text: str, now: float, zone: str) -> Schedule | None:
     span = _SPAN.fullmatch(text.removeprefix("in "))
     if span is None or span[2] not in _UNITS:
         return None
     seconds = int(span[1]) * _UNITS[span[2]]
-    if not 0 < seconds <= 3_660 * 86_400:
+    if not 0 < seconds <= MOST_SECONDS:
         raise UsageError("The delay must be between one second and ten years.")
     display = f"once in {text.removeprefix('in ')}"
-    return Schedule(kind="once", display=display, run_at=format_time(now + seconds))
+    return Schedule(kind="once", display=display, run_at=format_time(now + seconds, zone))
 
 
-def _interval(text: str) -> Schedule | None:
+def _interval(text: str, least: int) -> Schedule | None:
     span = _SPAN.fullmatch(text.removeprefix("every "))
     if not text.startswith("every ") or span is None or span[2] not in _UNITS:
         return None
     seconds = int(span[1]) * _UNITS[span[2]]
-    if seconds < LEAST_SECONDS:
-        raise UsageError(f"The interval must be at least {LEAST_SECONDS} seconds.")
+    if seconds < least:
+        raise UsageError(f"The interval must be at least {least} seconds.")
+    if seconds > MOST_SECONDS:
+        raise UsageError("The interval must be at most ten years.")
     return Schedule(kind="interval", display=text, seconds=seconds)
 
 
-def _cron(text: str) -> Schedule | None:
+def _cron(text: str, zone: str, least: int) -> Schedule | None:
     expr = _NICKNAMES.get(text, text)
+    if text.startswith("@") and text not in _NICKNAMES:
+        raise UsageError(f"{text!r} is not supported; use one of {', '.join(_NICKNAMES)}.")
     if days := _DAYS.fullmatch(text):
         minute, hour = _clock(days[2])
-        which = "*" if days[1] in ("every 1d", "every day", "daily") else days[1]
-        expr = f"{minute} {hour} * * {_OF_DAYS.get(which, which)}"
-    if len(expr.split()) != 5:
+        expr = f"{minute} {hour} * * {_weekdays(days[1])}"
+    words = expr.split()
+    is_cron = len(words) == 5 or (len(words) > 3 and all(map(_CRON_WORD.fullmatch, words)))
+    if not is_cron or not re.match(r"[\d*?/,#l-]", words[0]):
         return None
-    if _next(parse_expression(expr), 0.0) is None:
+    expression = parse_expression(expr)
+    if 60 * expression.shortest_minutes < least:
+        raise UsageError(f"{text!r} runs more often than every {least} seconds.")
+    if _next(expression, 0.0, _load_zone(zone)) is None:
         raise UsageError(f"{expr!r} never occurs.")
     return Schedule(kind="cron", display=text, expr=expr)
+
+
+def _weekdays(text: str) -> str:
+    """The last field of an expression for words like `weekdays` or `mon,thu`."""
+    if text in _EVERY_DAY:
+        return "*"
+    if span := _SPAN.fullmatch(text.removeprefix("every ")):
+        raise UsageError(
+            f"A time of day goes with `every 1d` or weekdays, not with {span[0]!r}; "
+            "use a cron expression such as `0 9 */2 * *`."
+        )
+    plain = text.removeprefix("every ").replace(" and ", ",").replace(", ", ",")
+    names = [_FULL_NAMES.get(name, name) for name in plain.split(",")]
+    return ",".join(_OF_DAYS.get(name, name) for name in names).replace(" ", "_")
 
 
 def _clock(text: str) -> tuple[int, int]:
@@ -212,39 +229,48 @@ def _clock(text: str) -> tuple[int, int]:
     return minute, hour
 
 
-def _timestamp(text: str, now: float) -> Schedule | None:
+def _timestamp(text: str, now: float, zone: str) -> Schedule | None:
     try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+        written = datetime.fromisoformat(text.replace("Z", "+00:00")).replace(microsecond=0)
+        local = "" if written.tzinfo else written.isoformat()
+        moment = _resolve(written, _load_zone(zone)) if local else written.timestamp()
+        shown = format_time(moment, zone)
     except (ValueError, OverflowError, OSError):
         return None
     if moment < now - LATE_SECONDS:
-        raise UsageError(f"{text} is in the past.")
-    return Schedule(kind="once", display=f"once at {text}", run_at=format_time(moment))
+        raise UsageError(f"{text} is in the past; it is {format_time(now, zone)} now.")
+    return Schedule(kind="once", display=f"once at {text}", run_at=shown, local=local)
 
 
-def _next(expression: CronExpression, after: float) -> float | None:
-    begin = time.localtime(after)
-    day = date(begin.tm_year, begin.tm_mon, begin.tm_mday)
+def _next(expression: CronExpression, after: float, zone: ZoneInfo | None) -> float | None:
+    day = datetime.fromtimestamp(after, zone).date()
     for _ in range(MOST_DAYS):
         if expression.covers(day):
             for hour, minute in expression.times:
-                moment = _at(day, hour, minute)
+                moment = _resolve(_at(day, hour, minute), zone)
                 if moment > after:
                     return moment
         day += timedelta(days=1)
     return None
 
 
-def _at(day: date, hour: int, minute: int) -> float:
+def _at(day: date, hour: int, minute: int) -> datetime:
+    return datetime(day.year, day.month, day.day, hour, minute)  # noqa: DTZ001
+
+
+def _resolve(local: datetime, zone: ZoneInfo | None) -> float:
     """Convert a local time. A skipped time becomes the first time after the gap; a repeated one its
     first occurrence."""
-    for isdst in (1, -1):
-        moment = time.mktime((day.year, day.month, day.day, hour, minute, 0, 0, 0, isdst))
-        shown = time.localtime(moment)
-        if (shown.tm_mday, shown.tm_hour, shown.tm_min) == (day.day, hour, minute):
-            return moment
-    before = time.mktime((day.year, day.month, day.day, hour, minute, 0, 0, 0, 0))
-    # The end of the gap is on a whole quarter of an hour.
-    while time.localtime(before - 60).tm_isdst:
-        before -= 60
-    return before
+    moment = local.replace(tzinfo=zone, fold=0).timestamp()
+    if datetime.fromtimestamp(moment, zone).replace(tzinfo=None, fold=0) == local:
+        return moment
+    # In a gap, Python counts with the offset before it, so the moment is after the gap.
+    offset = _offset(moment, zone)
+    moment -= moment % 60
+    while _offset(moment - 60, zone) == offset:
+        moment -= 60
+    return moment
+
+
+def _offset(moment: float, zone: ZoneInfo | None) -> timedelta | None:
+    return datetime.fromtimestamp(moment, zone).astimezone(zone).utcoffset()

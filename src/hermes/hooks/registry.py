@@ -50,8 +50,8 @@ HOOKS: dict[str, Hook] = {
         Hook("plan_step_start", "a step of a plan begins", fired=False),
         Hook("plan_step_end", "a step of a plan has ended", fired=False),
         Hook("pre_gateway_dispatch", "a chat message has arrived", "skip, rewrite", fired=False),
-        Hook("pre_cron_run", "a job is about to run", "skip", fired=False),
-        Hook("post_cron_run", "a job has run", fired=False),
+        Hook("pre_cron_run", "a job is about to run", "skip"),
+        Hook("post_cron_run", "a job has run"),
     )
 }
 

@@ -11,6 +11,7 @@ from hermes.core.effects import Principal
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Image, Message
 from hermes.core.session import Session
+from hermes.core.session_request import SessionRequest
 
 BusyMode = Literal["queue", "steer", "interrupt"]
 Delivery = Literal["started", "queued", "steered", "interrupted"]
@@ -75,6 +76,8 @@ class TurnRequest(Value):
     toolsets: tuple[str, ...] = ()
     # The client whose share of the capacity the run uses.
     principal: str = ""
+    # How a new session is opened, for what the other fields cannot say.
+    opening: SessionRequest | None = None
     # What happens to a running turn; needs `exclusive=False`.
     busy_mode: BusyMode = "queue"
 

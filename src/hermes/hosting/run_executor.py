@@ -308,6 +308,11 @@ class RunExecutor:
                 await self._app.archive.info(request.session_id)
             except NotFound:
                 is_new = True
+        if request.opening is not None:
+            id = request.session_id
+            return replace(
+                request.opening, session_id=id if is_new else "", resume="" if is_new else id
+            )
         return SessionRequest(
             source=request.source,
             platform=request.platform or self._platform,

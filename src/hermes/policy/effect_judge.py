@@ -26,6 +26,7 @@ from hermes.core.effects import (
     ReadPath,
     Remember,
     RunCommand,
+    Schedule,
     SignalProcess,
     UseSecret,
     UseTool,
@@ -174,6 +175,8 @@ class EffectJudge:
                 return _persistent("It would be remembered in later sessions.")
             case ChangeSkill():
                 return _persistent(f"It would change the skill {effect.name}.")
+            case Schedule():
+                return _persistent("It would change what runs while nobody is present.")
             case CallServer():
                 return self._server(effect, seen)
             case Draw():

@@ -22,6 +22,7 @@ from hermes.core.effects import (
     ReadPath,
     Remember,
     RunCommand,
+    Schedule,
     SignalProcess,
     UseSecret,
     UseTool,
@@ -93,6 +94,7 @@ Kind = Literal[
     "history",
     "remember",
     "skill",
+    "schedule",
     "secret",
     "server",
     "draw",
@@ -122,6 +124,8 @@ def kind_and_target(effect: Effect) -> tuple[Kind, str]:
             return "remember", text
         case ChangeSkill(name=name):
             return "skill", name
+        case Schedule(text=text):
+            return "schedule", text
         case UseSecret(name=name):
             return "secret", name
         case UseTool(name=name):

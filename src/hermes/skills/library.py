@@ -87,9 +87,9 @@ class SkillLibrary:
 
     def job_skills(self) -> tuple[str, ...]:
         """Return the names of skills that scheduled jobs use, including disabled jobs."""
-        from hermes.cron.jobs import JobStore
+        from hermes.cron.store import JobStore
 
-        lists = (job.get("skills") for job in JobStore(self._run).all(disabled=True))
+        lists = (job.get("skills") for job in JobStore(self._run.home, self._run.world).all())
         return tuple(str(name) for names in lists if isinstance(names, list) for name in names)
 
     def curator(self) -> Curator:

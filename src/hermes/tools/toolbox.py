@@ -41,9 +41,12 @@ CROWDED = 0.8
 DEFAULT_TOOLSET = "hermes-cli"
 # Toolsets that consist of other toolsets, or name a tool a second time.
 COMPOSED = {
-    DEFAULT_TOOLSET: "clarify file image_gen memory session_search skills terminal todo tts web",
+    DEFAULT_TOOLSET: "clarify cronjob file image_gen memory session_search skills terminal todo "
+    "tts web",
     "search": "web_search",
 }
+# Tools that scheduled jobs do not have: nobody is present, and their answer is delivered anyway.
+UNATTENDED = ("clarify", "send_message")
 # Toolsets of the memory providers.
 PROVIDER_TOOLSETS = {"local": ("user_model",), "honcho": ("honcho",)}
 
@@ -205,7 +208,13 @@ def wanted_names(
         return ()
     chosen = settings.platform_toolsets.get(platform, settings.toolsets)
     enabled = (*chosen, *PROVIDER_TOOLSETS.get(settings.memory.provider, ()))
-    return _resolve_cached(enabled, tuple(settings.agent.disabled_toolsets))
+    names = _resolve_cached(enabled, tuple(settings.agent.disabled_toolsets))
+    if platform != "cron":
+        return names
+    excluded = {*UNATTENDED, *(("memory",) if settings.cron.skip_memory else ())}
+    if not settings.cron.allow_agent_scheduling:
+        excluded.add("cronjob")
+    return tuple(name for name in names if name not in excluded)
 
 
 @lru_cache(maxsize=16)

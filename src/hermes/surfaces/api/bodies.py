@@ -150,8 +150,10 @@ class JobOptions(Value, forbid_unknown_fields=True):
 
 
 class JobBody(JobOptions, kw_only=True):
-    prompt: Prompt
     schedule: ScheduleText
+    prompt: Prompt | None = None
+    script: Title | None = None
+    no_agent: bool | None = None
     paused: bool | None = None
 
 

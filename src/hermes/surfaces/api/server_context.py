@@ -14,7 +14,7 @@ from hermes.codec.json import decode, encode
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
-from hermes.cron.jobs import JobService
+from hermes.cron.service import CronService
 from hermes.hosting.admission import Admission
 from hermes.hosting.idempotency import Idempotency, IdempotencyClaim, digest
 from hermes.hosting.run import SESSION_ID
@@ -133,7 +133,7 @@ class ServerContext:
             wait_seconds=self.settings.queue_seconds,
         )
         self.runner = RunExecutor(app, self.pool, self.admission, platform="api", store=store)
-        self.jobs = JobService(app.context)
+        self.jobs = CronService(app.context, app.journal)
         self.metrics = Metrics(app.context.world.clock)
         self.idempotency = Idempotency(store, app.context.world.clock)
         profile = app.context.home.profile

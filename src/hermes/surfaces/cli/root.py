@@ -27,6 +27,7 @@ COMMANDS = {
     "completion": ("completion:command", "Print a completion script for bash, zsh or fish."),
     "config": ("config:command", "Show, explain and change settings."),
     "cost": ("reports:cost_command", "Show the cost of model calls."),
+    "cron": ("cron:command", "Schedule tasks and run the scheduler."),
     "curator": ("curator:command", "Archive agent-written skills that are not used."),
     "doctor": ("status:doctor_command", "Check this installation and explain how to fix it."),
     "dump": ("status:dump_command", "Print a summary for support requests."),

@@ -92,6 +92,8 @@ def _status_lines(status: GatewayStatus) -> Iterator[str]:
     if status.running:
         yield f"Version: {status.version}"
         yield f"Running turns: {status.running_turns}"
+        if status.scheduler_age_seconds is not None:
+            yield f"Scheduler: seen {status.scheduler_age_seconds:.0f} s ago"
     for name, state in status.platforms.items():
         yield f"  {name:<14} {describe_platform(state)}"
     for name in status.dead_tasks:

@@ -24,6 +24,7 @@ from hermes.config.load import Config
 from hermes.config.logs import LineFormatter, LogHandlers, RepeatFilter, RotatingFile
 from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import ChannelDirectory
+from hermes.surfaces.gateway.job_delivery import JobDelivery, JobScheduler
 from hermes.surfaces.gateway.locks import GatewayLock
 from hermes.surfaces.gateway.manifests import ConfiguredPlatform, enabled_platforms
 from hermes.surfaces.gateway.pairing import PairingStore
@@ -86,8 +87,15 @@ def _exit_code(outcome: Outcome) -> int:
 async def _serve(app: App, platforms: Sequence[ConfiguredPlatform], *, is_quiet: bool) -> Outcome:
     pairing = PairingStore(app.context.home, app.context.world.clock)
     chat = Conversations(app, platforms, pairing)
+    directory = ChannelDirectory(app.context.home)
     gateway = Gateway(
-        app, platforms, chat, pairing=pairing, directory=ChannelDirectory(app.context.home)
+        app,
+        platforms,
+        chat,
+        pairing=pairing,
+        directory=directory,
+        services=[JobScheduler(app, JobDelivery(chat, platforms, directory))],
+        has_jobs=bool(enabled_jobs(app.context.config)),
     )
     systemd = SystemdNotifier(app.context.env)
     with _signals(gateway):

@@ -56,6 +56,10 @@ class BackgroundService(Protocol):
 
     async def run(self) -> None: ...
 
+    async def drain(self, seconds: float) -> None:
+        """End what runs; called after `run` was cancelled."""
+        ...
+
 
 class Gateway:
     """One running gateway. `run` returns when it was asked to stop or to restart."""
@@ -69,6 +73,7 @@ class Gateway:
         pairing: PairingStore,
         directory: ChannelDirectory,
         services: Sequence[BackgroundService] = (),
+        has_jobs: bool = False,
     ) -> None:
         self._app = app
         self._world = app.context.world
@@ -77,6 +82,7 @@ class Gateway:
         self._pairing = pairing
         self._directory = directory
         self._services = services
+        self._has_jobs = has_jobs
         self._outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         # New messages wait until the old ones are in their chats.
         self._recovered = asyncio.Event()
@@ -192,7 +198,7 @@ class Gateway:
         for each in settled:
             each.cancel()
         states = [connection.state.state for connection in self.connections.values()]
-        if states and not self._services and all(state == "fatal" for state in states):
+        if states and not self._has_jobs and all(state == "fatal" for state in states):
             return "nothing_connected"
         await self._tell_back_online()
         return None
@@ -213,8 +219,11 @@ class Gateway:
             self.state.update(gateway_state="draining")
         began = time.monotonic()
         self._recovered.set()
-        await self._chat.drain(self._app.context.settings.gateway.restart_drain_timeout)
+        seconds = self._app.context.settings.gateway.restart_drain_timeout
+        await self._chat.drain(seconds)
         await self._supervisor.close()
+        for service in self._services:
+            await service.drain(max(0.0, seconds - (time.monotonic() - began)))
         await self._directory.save()
         log.info("stopped", extra={"seconds": round(time.monotonic() - began, 1)})
 

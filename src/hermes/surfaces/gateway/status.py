@@ -11,10 +11,10 @@ from hermes.config.diagnostics import Diagnostic, fault, ok, warning
 from hermes.config.environment import process_environment
 from hermes.config.home import Home, profile_home, profile_names, root_home
 from hermes.config.load import Config
-from hermes.config.run_context import RunContext
 from hermes.core.errors import HermesError
 from hermes.core.world import World
-from hermes.cron.jobs import JobStore
+from hermes.cron.store import HEARTBEAT_SECONDS as HEARTBEAT_LIMIT_SECONDS
+from hermes.cron.store import JobStore
 from hermes.journal.deliveries import DeliveryLedger
 from hermes.surfaces.gateway.locks import read_process, running_process
 from hermes.surfaces.gateway.manifests import enabled_platforms
@@ -42,6 +42,8 @@ class GatewayStatus(Value):
     platforms: dict[str, PlatformState] = {}
     # Turns that run now.
     running_turns: int = 0
+    # Since the scheduler was seen; None when there is none.
+    scheduler_age_seconds: float | None = None
     heartbeat_age_seconds: float = 0.0
     exit_reason: str = ""
     dead_tasks: tuple[str, ...] = ()
@@ -73,6 +75,7 @@ def gateway_status(home: Home, now: float) -> GatewayStatus:
         gateway_state=state.gateway_state,
         platforms=state.platforms,
         running_turns=state.running,
+        scheduler_age_seconds=JobStore(home, World()).heartbeat_age(),
         heartbeat_age_seconds=round(max(0.0, now - state.updated_at), 1),
         dead_tasks=tuple(name for name, task in state.tasks.items() if task.state == "dead"),
     )
@@ -159,10 +162,10 @@ def gateway_findings(config: Config) -> list[Diagnostic]:
     findings = _process_findings(config.home, status) + _platform_findings(config, env, status)
     try:
         jobs = enabled_jobs(config)
-        has_scheduler = bool(_job_store(config).scheduler()["running"])
     except HermesError as error:
         return [*findings, fault("jobs", str(error), fix="`hermes cron list`")]
-    if jobs and not has_scheduler:
+    age = JobStore(config.home, world).heartbeat_age()
+    if jobs and (age is None or age > HEARTBEAT_LIMIT_SECONDS):
         text = f"{jobs} scheduled jobs are enabled, but no scheduler runs"
         findings.append(warning("scheduler", text, fix="`hermes gateway run` or `install`"))
     return findings
@@ -170,15 +173,7 @@ def gateway_findings(config: Config) -> list[Diagnostic]:
 
 def enabled_jobs(config: Config) -> int:
     """The number of scheduled jobs that are not paused."""
-    return len(_job_store(config).all(disabled=False))
-
-
-def _job_store(config: Config) -> JobStore:
-    from hermes.credentials.redaction import SecretRedactor
-
-    env = process_environment()
-    context = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
-    return JobStore(context)
+    return sum(bool(job.get("enabled")) for job in JobStore(config.home, World()).all())
 
 
 def _process_findings(home: Home, status: GatewayStatus) -> list[Diagnostic]:

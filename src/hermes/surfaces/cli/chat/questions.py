@@ -30,6 +30,7 @@ _TITLES: dict[type[effects.Effect], str] = {
     effects.ReadHistory: "Read past sessions?",
     effects.Remember: "Remember this?",
     effects.ChangeSkill: "Change this skill?",
+    effects.Schedule: "Change the scheduled jobs?",
     effects.UseSecret: "Use this secret?",
     effects.CallServer: "Call this MCP tool?",
     effects.Draw: "Generate this image?",
