@@ -180,7 +180,7 @@ def _twin(variable: str, name: str, found: Mapping[str, str]) -> bool:
 def platform_options(config: Config, name: str, further: tuple[str, ...] = ()) -> PlatformOptions:
     """The settings of a platform; variables override config.yaml."""
     stored = config.settings.platforms.get(name, PlatformSettings())
-    extra: JsonObject = dict(stored.extra)  # type: ignore[arg-type]
+    extra: JsonObject = dict(stored.extra)
     found = platform_variables(name, extra, config.secrets.variables(), further)
     home = stored.home_channel
     enabled = found.get(variable_name(name, "enabled"), "").strip().lower()
@@ -224,12 +224,13 @@ def reset_policy(config: Config, platform: str, chat_type: str) -> SessionResetS
 
 # What a platform shows unless the settings say otherwise: tool progress, streaming, and whether
 # it tells what happens between tool calls and during long work.
-_QUIET = ("off", False, False)
+_QUIET: tuple[ToolProgress, bool | None, bool] = ("off", False, False)
+_MODEST: tuple[ToolProgress, bool | None, bool] = ("new", None, True)
 _DISPLAYS: dict[str, tuple[ToolProgress, bool | None, bool]] = {
     "discord": ("all", None, True),
     "telegram": ("off", None, True),
     "slack": ("off", None, True),
-    **dict.fromkeys(("mattermost", "matrix", "feishu", "whatsapp"), ("new", None, True)),
+    **dict.fromkeys(("mattermost", "matrix", "feishu", "whatsapp"), _MODEST),
     **dict.fromkeys(("signal", "wecom", "dingtalk"), _QUIET),
     **dict.fromkeys(("email", "sms", "webhook", "homeassistant"), _QUIET),
 }

@@ -12,6 +12,8 @@ import pytest
 from hermes.config.gateway_settings import PlatformOptions
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError, LoginRejected, PlatformUnreachable
+from hermes.core.world import World
+from hermes.net.http import HttpClient
 from hermes.surfaces.gateway.connections import (
     ConnectionDeps,
     PlatformConnection,
@@ -45,9 +47,6 @@ class Scripted:
                 await asyncio.Event().wait()
         finally:
             self.ended += 1
-
-
-UNUSED = ("folder", "media", "max_media_bytes", "http", "world")
 
 
 def open_descriptors() -> int:
@@ -157,18 +156,25 @@ async def test_a_platform_that_cannot_be_reached_is_tried_for_ever(home: Home) -
 
 async def test_fifty_failed_connections_leave_no_descriptor_open(home: Home) -> None:
     hung_up = asyncio.Event()
+    times: list[None] = []
 
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal count
-        count += 1
+        times.append(None)
         writer.close()
-        if count == 51:
+        if len(times) == 51:
             hung_up.set()
 
-    count = 0
     server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
     settings = {"WIRE_TOKEN": "x", "WIRE_PORT": str(server.sockets[0].getsockname()[1])}
-    context = PlatformContext(settings=settings, extra={}, **dict.fromkeys(UNUSED))
+    context = PlatformContext(
+        settings=settings,
+        extra={},
+        folder=home.root,
+        media=home.root,
+        max_media_bytes=1,
+        http=HttpClient(),
+        world=World(),
+    )
     fixture = Fixture(home, [], attach=lambda: WireAdapter(context), clock=HastyClock())
     await asyncio.sleep(0)
     before = open_descriptors()

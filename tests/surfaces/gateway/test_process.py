@@ -3,6 +3,7 @@ is lost or doubled."""
 
 from __future__ import annotations
 
+import json
 import signal
 
 import pytest
@@ -177,6 +178,28 @@ async def test_a_stranger_is_paired_and_greeted(machine: Machine) -> None:
     assert await ended(process) == 0
 
 
+async def test_revoking_stops_the_running_turn(machine: Machine) -> None:
+    process = await machine.gateway(WIRE_ALLOWED_USERS="")
+    await machine.wire.say("let me in", key="1", user="8", chat="c8")
+    text = machine.wire.posts[await machine.wire.wait_for("pairing approve")]
+    await machine.run(*text.split("`")[1].split()[1:])
+    machine.answers.clear()
+    await machine.wire.say("slow", key="2", user="8", chat="c8")
+    await machine.asked()
+    await machine.run("pairing", "revoke", "wire", "8")
+
+    async def is_interrupted() -> bool:
+        _, out, _ = await machine.run("sessions", "list", "--json")
+        _, out, _ = await machine.run("trace", json.loads(out)[0]["id"], "--json")
+        return "interrupted" in out
+
+    await until(is_interrupted)
+    machine.answers.set()
+    process.send_signal(signal.SIGTERM)
+    assert await ended(process) == 0
+    assert not any("You said: slow" in post for post in machine.wire.posts.values())
+
+
 async def test_a_message_is_sent_without_a_gateway(machine: Machine) -> None:
     code, out, errors = await machine.run("send", "-t", "wire:c9:t1", "-s", "News", "Hello there.")
     assert (code, errors) == (0, "")
@@ -255,3 +278,31 @@ async def test_platforms_can_be_tested_one_by_one(machine: Machine) -> None:
     code, out, _ = await machine.run("gateway", "test", "nosuch")
     assert code == 1
     assert "There is no platform 'nosuch'" in out
+
+
+async def test_the_output_of_a_job_reaches_a_chat(machine: Machine) -> None:
+    process = await machine.gateway()
+    words = ("cron", "create", "every 1h", "report", "--deliver", "wire:c3", "--json")
+    code, out, errors = await machine.run(*words)
+    assert (code, errors) == (0, "")
+    code, _, errors = await machine.run("cron", "run", json.loads(out)["id"])
+    assert (code, errors) == (0, "")
+    await machine.wire.wait_for("You said: report")
+    assert machine.wire.addresses[-1]["chat_id"] == "c3"
+    process.send_signal(signal.SIGTERM)
+    assert await ended(process) == 0
+
+
+async def test_with_jobs_alone_the_gateway_runs_them(machine: Machine) -> None:
+    code, _, _ = await machine.run("cron", "create", "every 1h", "report")
+    assert code == 0
+    _, out, _ = await machine.run("doctor", WIRE_TOKEN="")
+    assert "1 scheduled jobs are enabled, but no scheduler runs" in out
+    process = await machine.gateway(WIRE_TOKEN="")
+    assert (await machine.state())["scheduler_age_seconds"] is not None
+    _, out, _ = await machine.run("doctor", WIRE_TOKEN="")
+    assert "no scheduler runs" not in out
+    process.send_signal(signal.SIGTERM)
+    _, errors_after = await process.communicate()
+    assert process.returncode == 0
+    assert b"only scheduled jobs run" in errors_after

@@ -21,8 +21,6 @@ from hermes.surfaces.gateway.options import (
     StreamingOptions,
 )
 
-CHAT_TYPES = ("dm", "group", "channel", "thread")
-
 
 def gateway_options(config: Config) -> GatewayOptions:
     """The options of all conversations."""
@@ -30,7 +28,7 @@ def gateway_options(config: Config) -> GatewayOptions:
     gateway, delay = settings.gateway, settings.gateway.human_delay
     display = platform_display(config, "")
     return GatewayOptions(
-        profile=config.home.profile,
+        profile=config.home.profile if config.home.profile != "default" else "",
         per_user_in_groups=settings.group_sessions_per_user,
         per_user_in_threads=settings.thread_sessions_per_user,
         reset=_reset_options(config),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -32,7 +33,7 @@ def config_of(ctx: click.Context) -> Config:
     return config
 
 
-def _options(ctx: click.Context) -> dict[str, object]:
+def _options(ctx: click.Context) -> dict[str, Any]:
     return ctx.find_root().obj or {}
 
 
@@ -53,8 +54,3 @@ def _columns(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_columns(item) for item in value]
     return value
-
-
-def program_of(home: Home) -> str:
-    """How a person calls Hermes for this home."""
-    return "hermes" if home.profile == "default" else f"hermes -p {home.profile}"

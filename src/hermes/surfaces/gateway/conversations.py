@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 from hermes.app.app import App
+from hermes.core.commands import Interrupt
 from hermes.journal.deliveries import DeliveryLedger
 from hermes.surfaces.gateway.authorization import Authorization
 from hermes.surfaces.gateway.chat_options import chat_options, gateway_options
@@ -15,7 +17,7 @@ from hermes.surfaces.gateway.chat_service import (
     RunningChat,
 )
 from hermes.surfaces.gateway.manifests import ConfiguredPlatform
-from hermes.surfaces.gateway.pairing import PairingStore
+from hermes.surfaces.gateway.pairing import PairedRow, PairingStore
 from hermes.surfaces.gateway.platform import Address, Inbound, OutboundFile, Platform
 
 DAY_SECONDS = 86_400.0
@@ -27,6 +29,7 @@ class Conversations:
     def __init__(
         self, app: App, platforms: Sequence[ConfiguredPlatform], pairing: PairingStore
     ) -> None:
+        self._app = app
         self._config = app.context.config
         self._ledger = DeliveryLedger(app.journal)
         self._authorization = Authorization(self._config, platforms, pairing)
@@ -58,6 +61,15 @@ class Conversations:
 
     def running(self) -> tuple[RunningChat, ...]:
         return self.service.running()
+
+    async def interrupt(self, person: PairedRow) -> None:
+        """Stop the running turns of a person who may no longer write."""
+        ids = {person.user_id, person.chat_id}
+        for chat in self.service.running():
+            parts = {unquote(part) for part in chat.session_key.split(":")}
+            session = self._app.find_session(chat.session_id)
+            if chat.platform == person.platform and ids & parts and session is not None:
+                await session.send(Interrupt())
 
     async def prune(self) -> None:
         """Delete finished rows of the ledger and unused routes."""

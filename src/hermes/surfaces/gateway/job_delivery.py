@@ -4,10 +4,11 @@ chats."""
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hermes.app.app import App
+from hermes.config.gateway_settings import PlatformOptions
 from hermes.core.errors import HermesError
 from hermes.cron.delivery import ALL, ORIGIN, DeliveryReport, JobOrigin
 from hermes.hosting.job_sessions import make_scheduler
@@ -26,12 +27,16 @@ class JobDelivery:
     def __init__(
         self,
         chat: Conversations,
-        platforms: Sequence[ConfiguredPlatform],
+        platforms: Mapping[str, ConfiguredPlatform],
         directory: ChannelDirectory,
     ) -> None:
         self._chat = chat
-        self._options = {each.manifest.name: each.options for each in platforms}
+        self._platforms = platforms
         self._directory = directory
+
+    @property
+    def _options(self) -> dict[str, PlatformOptions]:
+        return {name: each.options for name, each in self._platforms.items()}
 
     async def deliver(
         self,
@@ -52,7 +57,8 @@ class JobDelivery:
         except HermesError as error:
             return DeliveryReport(state="failed", detail=str(error))
         attachments = [_attachment(path) for path in files]
-        details, failures = [], []
+        details: list[str] = []
+        failures: list[str] = []
         for address in addresses:
             report = await self._send(address, text, key, attachments)
             if report.state == "failed" and target == ORIGIN and self._has_home(address):

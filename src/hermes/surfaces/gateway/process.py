@@ -88,13 +88,14 @@ async def _serve(app: App, platforms: Sequence[ConfiguredPlatform], *, is_quiet:
     pairing = PairingStore(app.context.home, app.context.world.clock)
     chat = Conversations(app, platforms, pairing)
     directory = ChannelDirectory(app.context.home)
+    by_name = {each.manifest.name: each for each in platforms}
     gateway = Gateway(
         app,
-        platforms,
+        by_name,
         chat,
         pairing=pairing,
         directory=directory,
-        services=[JobScheduler(app, JobDelivery(chat, platforms, directory))],
+        services=[JobScheduler(app, JobDelivery(chat, by_name, directory))],
         has_jobs=bool(enabled_jobs(app.context.config)),
     )
     systemd = SystemdNotifier(app.context.env)

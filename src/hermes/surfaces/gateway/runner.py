@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from hermes.app.app import App
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.config.gateway_settings import PlatformOptions
 from hermes.config.home import Home, replace_file
 from hermes.core.errors import HermesError, NotFound
 from hermes.homes.token_claims import hold_claim
@@ -62,12 +63,13 @@ class BackgroundService(Protocol):
 
 
 class Gateway:
-    """One running gateway. `run` returns when it was asked to stop or to restart."""
+    """One running gateway. `run` returns when it was asked to stop or to restart. `platforms` is by
+    name and always has the current settings."""
 
     def __init__(
         self,
         app: App,
-        platforms: Sequence[ConfiguredPlatform],
+        platforms: dict[str, ConfiguredPlatform],
         chat: Conversations,
         *,
         pairing: PairingStore,
@@ -79,6 +81,7 @@ class Gateway:
         self._world = app.context.world
         self._home = app.context.home
         self._chat = chat
+        self._platforms = platforms
         self._pairing = pairing
         self._directory = directory
         self._services = services
@@ -89,6 +92,7 @@ class Gateway:
         self.state = StateFile(self._home, self._world.clock)
         self._supervisor = Supervisor(self._world.clock, self.state.set_task)
         self._timers = Timers(self._world.clock, self.state.set_task)
+        self._adapters: dict[str, Platform] = {}
         self._paired: frozenset[PairedRow] = frozenset()
         before = read_state(self._home)
         self._starts = () if before is None else before.unclean_starts
@@ -105,7 +109,7 @@ class Gateway:
             report_fatal=self._report_fatal,
         )
         self.connections = {
-            each.manifest.name: PlatformConnection(each, deps) for each in platforms
+            name: PlatformConnection(each, deps) for name, each in platforms.items()
         }
 
     def _begin(self) -> None:
@@ -162,6 +166,14 @@ class Gateway:
             raise NotFound(f"{name} is not running; running: {', '.join(self.connections)}.")
         return self.connections[name]
 
+    def set_options(self, name: str, options: PlatformOptions) -> None:
+        """Use other settings of a platform from now on."""
+        connection = self.platform(name)
+        changed = ConfiguredPlatform(connection.platform.manifest, options)
+        connection.platform = self._platforms[name] = changed
+        if name in self._adapters:
+            self._chat.attach(changed, self._adapters[name])
+
     async def reload_pairing(self) -> None:
         """Greet people who were approved, and stop the turns of people who were revoked."""
         now = frozenset(self._pairing.approved())
@@ -171,7 +183,7 @@ class Gateway:
             key = f"paired:{row.platform}:{row.user_id}:{row.approved_at}"
             await self._chat.send(to, PAIRED, key=key)
         for row in before - now:
-            await self._chat.interrupt(row.platform, row.user_id)
+            await self._chat.interrupt(row)
 
     def _end(self, outcome: Outcome) -> None:
         if not self._outcome.done():
@@ -238,6 +250,7 @@ class Gateway:
     def _attach(self, platform: ConfiguredPlatform) -> Platform:
         context = platform_context(self._app, platform)
         adapter = build_adapter(platform, context)
+        self._adapters[platform.manifest.name] = adapter
         self._chat.attach(platform, adapter)
         return adapter
 

@@ -122,7 +122,7 @@ def _questions(manifest: Manifest) -> tuple[SettingField, ...]:
         ),
     )
     if manifest.abilities.is_trusted_transport:
-        general = ()
+        return manifest.fields
     return (*manifest.fields, *(field for field in general if field.env not in asked))
 
 

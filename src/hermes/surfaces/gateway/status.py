@@ -127,7 +127,7 @@ def describe(status: GatewayStatus) -> str:
 
 
 def describe_platform(state: PlatformState) -> str:
-    words = [state.state]
+    words: list[str] = [state.state]
     if state.account:
         words.append(f"as {state.account}")
     if state.error_message:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from hermes.config.gateway_settings import PlatformOptions
 from hermes.core.errors import UsageError
@@ -25,7 +26,7 @@ def parse_target(
     if not chat:
         return home_address(platforms[name])
     if chat[0] in "#@":
-        kind = "#" if chat[0] == "#" else "@"
+        kind: Literal["#", "@"] = "#" if chat[0] == "#" else "@"
         # Ids of some platforms begin like this too; those of Matrix name a server.
         if ":" in chat or any(each.id == chat for each in directory.entries.get(name, ())):
             return Address(platform=name, chat_id=chat)
