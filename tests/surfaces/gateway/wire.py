@@ -155,15 +155,15 @@ class WireServer:
         for writer in self._adapters:
             writer.write(json.dumps(encoded).encode() + b"\n")
 
-    async def wait_for(self, text: str, seconds: float = 30.0) -> str:
-        """The id of the first post with this text."""
+    async def wait_for(self, text: str, *, count: int = 1, seconds: float = 30.0) -> str:
+        """The id of the post with this text that is the `count`-th."""
 
-        def found() -> str:
-            return next((key for key, post in self.posts.items() if text in post), "")
+        def found() -> list[str]:
+            return [key for key, post in self.posts.items() if text in post]
 
         async with asyncio.timeout(seconds), self._changed:
-            await self._changed.wait_for(found)
-        return found()
+            await self._changed.wait_for(lambda: len(found()) >= count)
+        return found()[count - 1]
 
     async def acknowledge(self, key: str) -> None:
         """Wait until the adapter has acknowledged an event."""
