@@ -244,6 +244,8 @@ PLACE_VARIABLES = (
     ("HERMES_PROFILE", "The profile in the home; `-p NAME` overrides it."),
     ("HOME", "Your home folder, `~`."),
     ("HERMES_GATEWAY_LOCK_DIR", "Lock files that stop two homes from using the same token."),
+    ("NOTIFY_SOCKET", "Set by systemd: where the gateway reports that it is ready."),
+    ("WATCHDOG_USEC", "Set by systemd: how often the gateway must report that it is alive."),
     ("XDG_STATE_HOME", "Parent of the default lock folder; default `~/.local/state`."),
 )
 SERVICE_VARIABLES = (

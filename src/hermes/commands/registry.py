@@ -129,7 +129,7 @@ class CommandContext(Protocol):
     def registry(self) -> CommandRegistry: ...
 
 
-SurfaceKind = Literal["cli", "editor"]
+SurfaceKind = Literal["cli", "editor", "gateway"]
 Completer = Callable[[CommandContext, str], Awaitable[Sequence[Suggestion]]]
 
 
@@ -153,7 +153,7 @@ class SlashCommand(NamedTuple):
     run: Callable[[CommandContext, str], Awaitable[Outcome | str | None]]
     aliases: tuple[str, ...] = ()
     # Where the command exists.
-    surfaces: tuple[SurfaceKind, ...] = ("cli", "editor")
+    surfaces: tuple[SurfaceKind, ...] = ("cli", "editor", "gateway")
     # Suggests arguments; by default the words in `usage`.
     complete: Completer | None = None
 

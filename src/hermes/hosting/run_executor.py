@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 
 from hermes.app.app import App
 from hermes.app.session_builder import AdaptDeps
@@ -177,6 +177,16 @@ class RunExecutor:
             await run.session.send(command)
         else:
             await self._app.journal.post(run.session_id, command)
+
+    @asynccontextmanager
+    async def session(self, request: TurnRequest) -> AsyncIterator[Session]:
+        """The session of a request, open while the block runs, for commands of its user. Raises
+        SessionBusy when another process has it."""
+        slot = self._pool.acquire(request.session_id)
+        try:
+            yield await self._open(slot, request)
+        finally:
+            await self._pool.release(slot)
 
     async def drain(self, seconds: float) -> None:
         """Refuse new and queued runs, wait for active ones, then interrupt the rest."""

@@ -75,6 +75,7 @@ class Fixture:
         self.adapter.clock = self.clock
         build = attach or (lambda: self.adapter)
         self.fatal: list[str] = []
+        self.accounts: list[str] = []
         self.claim_error = claim_error
 
         def claim(platform: ConfiguredPlatform, claims: ExitStack) -> None:
@@ -94,6 +95,7 @@ class Fixture:
             attach=lambda platform: build(),  # type: ignore[arg-type, return-value]
             claim=claim,
             deliver=deliver,
+            on_connected=lambda name, account: self.accounts.append(account),
             report_fatal=report,
         )
         self.connection = PlatformConnection(
@@ -149,7 +151,7 @@ async def test_a_platform_that_cannot_be_reached_is_tried_for_ever(home: Home) -
     await fixture.clock.advance(300 * 60)
     assert len(fixture.adapter.starts) == 51
     assert fixture.stored() == "connected"
-    assert fixture.fatal == []
+    assert (fixture.accounts, fixture.fatal) == (["@bot"], [])
     await fixture.close()
     assert fixture.adapter.ended == 51
 

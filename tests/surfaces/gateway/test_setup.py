@@ -53,7 +53,9 @@ def _set_up(machine: Machine, pane: Pane) -> None:
     pane.say("y")
     pane.wait_for("Token (WIRE_TOKEN) [a-wron...0123]")
     pane.say(machine.wire.token)
-    for _ in range(3):
+    for prompt in ("WIRE_PORT", "WIRE_ALLOWED_USERS", "WIRE_HOME_CHANNEL"):
+        # A hidden prompt discards what was typed before.
+        pane.wait(lambda text, prompt=prompt: text.count(prompt) == 2)
         pane.say("")
     pane.wait_for("Connected as @wire.", "hermes gateway run", "hermes gateway install")
     assert machine.wire.token not in pane.everything()

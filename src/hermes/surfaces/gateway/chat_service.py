@@ -6,21 +6,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from hermes.app.app import App
 from hermes.codec.json import decode, encode
-from hermes.codec.values import Value
-from hermes.core.session_deps import SessionDeps
+from hermes.codec.values import Value, replace
+from hermes.core.errors import PlatformError
+from hermes.core.ports import Meter, Provider
+from hermes.core.session_deps import SessionDeps, TurnLimits
 from hermes.hosting.admission import Admission
 from hermes.hosting.run_executor import RunExecutor
 from hermes.hosting.session_pool import SessionPool
 from hermes.journal.deliveries import DeliveryLedger, ReceivedMessage
 from hermes.surfaces.gateway.access import Authorization
-from hermes.surfaces.gateway.chat import Chat, ChatDeps, Pending, RunningChat
-from hermes.surfaces.gateway.chunks import split_text
+from hermes.surfaces.gateway.chat import Chat, RunningChat
+from hermes.surfaces.gateway.chat_commands import ChatCommands
 from hermes.surfaces.gateway.options import GatewayOptions
-from hermes.surfaces.gateway.outbox import Delivery, LivePlatform, Outbox
+from hermes.surfaces.gateway.outbox import LivePlatform, Outbox
+from hermes.surfaces.gateway.pending import ChatDeps, GatewayControl, Pending
 from hermes.surfaces.gateway.platform import Address, Inbound, OutboundFile, Post
+from hermes.surfaces.gateway.questions import EXPIRED
+from hermes.surfaces.gateway.receipts import Receipts
 from hermes.surfaces.gateway.routes import Routes
 from hermes.surfaces.gateway.session_keys import session_key
 
@@ -70,8 +76,17 @@ class ChatService:
         )
         self._routes = Routes(ledger, self._executor.new_session_id)
         self._deps = ChatDeps(
-            app, ledger, self._outbox, self._routes, self._executor, authorization, options
+            app=app,
+            ledger=ledger,
+            outbox=self._outbox,
+            routes=self._routes,
+            executor=self._executor,
+            admission=self._admission,
+            authorization=authorization,
+            options=options,
+            receipts=Receipts(),
         )
+        self._commands = ChatCommands()
         self._chats: dict[str, Chat] = {}
         self._is_draining = False
 
@@ -90,6 +105,9 @@ class ChatService:
     async def receive(self, event: Inbound) -> None:
         """Store an event and answer it in the background; durable when this returns."""
         access = self._authorization.decide(event)
+        if event.choice and access.kind != "allowed":
+            await self._answer_press(event, "You may not answer this.")
+            return
         if access.kind == "ignore":
             return
         if access.kind == "pair":
@@ -108,7 +126,12 @@ class ChatService:
         if self._is_draining:
             await self._outbox.post_unrecorded(event.address, Post(text=DRAINING_TEXT))
             return
-        self._chat(key).add(Pending(event=event, access=access))
+        now = self._app.context.world.clock.now()
+        pending = Pending(event=event, access=access, received_at=now)
+        if event.choice:
+            self._chat(key).spawn(self._press(pending))
+        else:
+            self._chat(key).add(pending)
 
     async def send(
         self,
@@ -124,16 +147,7 @@ class ChatService:
         live = self._outbox.platforms.get(to.platform)
         if live is None:
             return DeliveryReport(state="abandoned", note=f"{to.platform} is not configured.")
-        abilities = live.manifest.abilities
-        texts = split_text(text.strip(), abilities.max_chars, abilities.counting)
-        posts = [Post(text=part) for part in texts] + [Post(file=file) for file in files]
-        done: list[Delivery] = []
-        for n, post in enumerate(posts):
-            part = f"{key}.{n}"
-            sent = await self._outbox.send(part, to, post, session_id=session_id, patient=False)
-            if sent.state == "waiting":
-                self._outbox.keep_trying(part, to, post, session_id=session_id)
-            done.append(sent)
+        done = await self._outbox.send_text(key, live, to, text, files, session_id=session_id)
         worst = next((each for each in done if each.state != "confirmed"), None)
         return DeliveryReport(
             state=worst.state if worst else "confirmed",
@@ -165,6 +179,30 @@ class ChatService:
         while busy := self._busy_chats():
             await asyncio.gather(*(chat.wait() for chat in busy))
 
+    @property
+    def control(self) -> GatewayControl | None:
+        """What chats may ask of the process."""
+        return self._commands.control
+
+    @control.setter
+    def control(self, control: GatewayControl) -> None:
+        self._commands.control = control
+
+    def set_account(self, platform: str, account: str) -> None:
+        """The name of our bot, for commands that are addressed to one of several."""
+        self._commands.accounts[platform] = account.removeprefix("@")
+
+    def menu(self, most: int) -> tuple[tuple[str, str], ...]:
+        """Commands for the menu of a platform."""
+        return self._commands.menu(most)
+
+    async def sweep(self) -> None:
+        """Forget unused conversations and old rows; call it from time to time."""
+        await self._routes.prune(self._options.route_days)
+        for key, chat in tuple(self._chats.items()):
+            if chat.is_idle and not chat.background.running:
+                del self._chats[key]
+
     def running(self) -> tuple[RunningChat, ...]:
         found = (chat.running for chat in self._chats.values())
         return tuple(each for each in found if each is not None)
@@ -180,14 +218,23 @@ class ChatService:
             return
         session_id = row.session_id if row.state == "accepted" else ""
         pending = Pending(
-            event=event, access=access, session_id=session_id, note=row.note, is_recovered=True
+            event=event,
+            access=access,
+            received_at=row.at,
+            session_id=session_id,
+            note=row.note,
+            is_recovered=True,
         )
+        if event.choice:
+            # Its question is asked again, with new buttons.
+            await self._ledger.finish(row.platform, row.key, "the question expired")
+            return
         self._chat(row.session_key).add(pending)
 
     def _chat(self, key: str) -> Chat:
         chat = self._chats.get(key)
         if chat is None:
-            chat = self._chats[key] = Chat(key, self._deps)
+            chat = self._chats[key] = Chat(key, self._deps, self._commands)
         return chat
 
     def _session_key(self, event: Inbound) -> str:
@@ -198,6 +245,39 @@ class ChatService:
             per_user_in_threads=self._options.per_user_in_threads,
         )
 
+    async def _press(self, pending: Pending) -> None:
+        """Answer a question with a pressed button, in whatever chat it was asked."""
+        event, access = pending.event, pending.access
+        ask_id, _, choice = event.choice.rpartition(":")
+        chat = next((each for each in self._chats.values() if each.questions.find(ask_id)), None)
+        opened = chat.questions.find(ask_id) if chat else None
+        if chat is None or opened is None:
+            text = EXPIRED
+        elif not self._authorization.may_run(access, "approve", event.chat_type):
+            text = "You may not answer this."
+        elif self._options.requester_only and event.sender.id != opened.requester:
+            text = "Only the person who asked for it may answer."
+        else:
+            text = await chat.questions.press(opened, choice, event.sender.id)
+        await self._answer_press(event, text)
+        await self._ledger.finish(event.address.platform, event.key, text)
+
+    async def _answer_press(self, event: Inbound, text: str) -> None:
+        live = self._outbox.platforms.get(event.address.platform)
+        if live is not None:
+            with suppress(PlatformError):
+                await live.adapter.answer_choice(event, text)
+
     def _adapt(self, _session_id: str, deps: SessionDeps) -> None:
         """People in a chat need longer to answer than at a terminal."""
         deps.approval_seconds = self._options.approval_seconds
+        connect, seconds = deps.connect, self._options.question_seconds
+
+        def connect_patiently(
+            model: str, provider: str, meter: Meter
+        ) -> tuple[Provider, TurnLimits]:
+            connected, limits = connect(model, provider, meter)
+            settings = replace(limits.settings, clarify_timeout=seconds)
+            return connected, replace(limits, settings=settings)
+
+        deps.connect = connect_patiently

@@ -42,6 +42,8 @@ class ConnectionDeps(NamedTuple):
     # Claims the credential for this home; ConfigError while another home uses it.
     claim: Callable[[ConfiguredPlatform, ExitStack], None]
     deliver: Deliver
+    # Gets the platform and the name of our account there.
+    on_connected: Callable[[str, str], None]
     # Tells the owner on another platform that this one is gone.
     report_fatal: Callable[[ConfiguredPlatform, str], Awaitable[None]]
 
@@ -72,6 +74,7 @@ class PlatformConnection:
         self._failures = 0
         self._limit.reschedule(None)
         self._set("connected", account=account)
+        self._deps.on_connected(self.name, account)
         self.settled.set()
         log.info("connected", extra={"platform": self.name, "account": account})
 

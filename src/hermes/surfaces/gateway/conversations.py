@@ -20,8 +20,6 @@ from hermes.surfaces.gateway.manifests import ConfiguredPlatform
 from hermes.surfaces.gateway.pairing import PairedRow, PairingStore
 from hermes.surfaces.gateway.platform import Address, Inbound, OutboundFile, Platform
 
-DAY_SECONDS = 86_400.0
-
 
 class Conversations:
     """The chat service with its ledger and its rules of access."""
@@ -31,10 +29,10 @@ class Conversations:
     ) -> None:
         self._app = app
         self._config = app.context.config
-        self._ledger = DeliveryLedger(app.journal)
+        ledger = DeliveryLedger(app.journal)
         self._authorization = Authorization(self._config, platforms, pairing)
-        self._options = gateway_options(self._config)
-        self.service = ChatService(app, self._ledger, self._authorization, self._options)
+        options = gateway_options(self._config)
+        self.service = ChatService(app, ledger, self._authorization, options)
 
     def attach(self, platform: ConfiguredPlatform, adapter: Platform) -> None:
         """Make a platform usable for posts, or use its new adapter."""
@@ -71,6 +69,11 @@ class Conversations:
             if chat.platform == person.platform and ids & parts and session is not None:
                 await session.send(Interrupt())
 
-    async def prune(self) -> None:
-        """Delete finished rows of the ledger and unused routes."""
-        await self._ledger.prune(routes_older_than=self._options.route_days * DAY_SECONDS)
+    async def sweep(self) -> None:
+        """Forget unused conversations and old rows."""
+        await self.service.sweep()
+
+    def menu(self, platform: ConfiguredPlatform) -> tuple[tuple[str, str], ...]:
+        """Slash commands for the menu of a platform."""
+        most = platform.manifest.abilities.max_menu_commands
+        return self.service.menu(most) if most else ()

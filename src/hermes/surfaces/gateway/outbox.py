@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -21,8 +21,9 @@ from hermes.core.errors import (
 )
 from hermes.core.world import World
 from hermes.journal.deliveries import DeliveryLedger, PostRow
+from hermes.surfaces.gateway.chunks import split_text
 from hermes.surfaces.gateway.options import PlatformOptions
-from hermes.surfaces.gateway.platform import Address, Manifest, Platform, Post
+from hermes.surfaces.gateway.platform import Address, Manifest, OutboundFile, Platform, Post
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +169,48 @@ class Outbox:
     async def finish_edits(self, key: str, message_id: str) -> None:
         """The text that the chat shows is final."""
         await self._ledger.confirm(key, message_id)
+
+    async def send_text(
+        self,
+        key: str,
+        live: LivePlatform,
+        to: Address,
+        text: str,
+        files: Sequence[OutboundFile] = (),
+        *,
+        session_id: str = "",
+    ) -> list[Delivery]:
+        """Send Markdown of any length and files. What cannot be sent now is sent later."""
+        abilities = live.manifest.abilities
+        texts = split_text(text.strip(), abilities.max_chars, abilities.counting)
+        posts = [Post(text=part) for part in texts] + [Post(file=file) for file in files]
+        done: list[Delivery] = []
+        for n, post in enumerate(posts):
+            part = f"{key}.{n}"
+            sent = await self.send(part, to, post, session_id=session_id, patient=False)
+            if sent.state == "waiting":
+                self.keep_trying(part, to, post, session_id=session_id)
+            done.append(sent)
+        return done
+
+    async def message_id(self, key: str) -> str:
+        """The id of the message that the platform gave to a post; "" without one."""
+        row = await self._ledger.post(key)
+        return row.message_id if row is not None and row.state != "abandoned" else ""
+
+    async def withdraw(self, key: str, to: Address, message_id: str) -> None:
+        """Remove a message that is not needed; where that is impossible, it becomes a dash."""
+        self._unresolved.pop(key, None)
+        platform = self._platform(to)
+        async with self._lock(to):
+            try:
+                if platform.manifest.abilities.deletes:
+                    await platform.adapter.delete(to, message_id)
+                else:
+                    await platform.adapter.edit(to, message_id, Post(text="—"))
+            except PlatformError as error:
+                log.info("a message was not removed", extra={"why": str(error)})
+        await self._ledger.abandon(key, "withdrawn")
 
     async def _intend(self, key: str, to: Address, post: Post, session_id: str) -> PostRow:
         body = encode(post).decode()

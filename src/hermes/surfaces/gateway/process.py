@@ -22,6 +22,7 @@ from hermes.config.environment import mark_gateway, process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.logs import LineFormatter, LogHandlers, RepeatFilter, RotatingFile
+from hermes.surfaces.gateway.control import ChatControl
 from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import ChannelDirectory
 from hermes.surfaces.gateway.job_delivery import JobDelivery, JobScheduler
@@ -98,6 +99,7 @@ async def _serve(app: App, platforms: Sequence[ConfiguredPlatform], *, is_quiet:
         services=[JobScheduler(app, JobDelivery(chat, by_name, directory))],
         has_jobs=bool(enabled_jobs(app.context.config)),
     )
+    chat.service.control = ChatControl(gateway, app.context.config)
     systemd = SystemdNotifier(app.context.env)
     with _signals(gateway):
         outcome = await gateway.run(lambda: _report_ready(gateway, systemd, is_quiet=is_quiet))

@@ -17,14 +17,14 @@ class RouteInfo(Value):
     chat_type: ChatType
     created_at: float
     updated_at: float
+    # When it was used before its newest message.
+    used_before: float = 0.0
     name: str = ""
     # Sessions of this chat before the present one, newest last.
     earlier: tuple[str, ...] = ()
     model: str = ""
     provider: str = ""
     tool_progress: str = ""
-    # Why the session is to be replaced before its next message; "" when it is not.
-    reset_reason: str = ""
 
 
 class ChatRoute(Value):
@@ -72,10 +72,12 @@ class Routes:
                 chat_type=event.chat_type,
                 created_at=now,
                 updated_at=now,
+                used_before=now,
                 name=event.chat_name or event.sender.name,
             )
             return await self._store(key, self._new_session_id(), info)
-        return await self._store(key, route.session_id, replace(route.info, updated_at=now))
+        info = replace(route.info, updated_at=now, used_before=route.info.updated_at)
+        return await self._store(key, route.session_id, info)
 
     async def renew(self, route: ChatRoute, now: float) -> ChatRoute:
         """Continue in a new session. The choice of the model ends with the old one."""
@@ -87,7 +89,6 @@ class Routes:
             earlier=earlier,
             model="",
             provider="",
-            reset_reason="",
         )
         return await self._store(route.key, self._new_session_id(), info)
 

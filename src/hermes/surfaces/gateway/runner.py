@@ -31,7 +31,7 @@ from hermes.version import __version__
 
 log = logging.getLogger(__name__)
 
-PRUNE_SECONDS = 6 * 3_600.0
+SWEEP_SECONDS = 3_600.0
 STOP_SECONDS = 10.0
 # So many unclean starts within this time mean that continuing old work may be what kills us.
 LOOP_STARTS = 3
@@ -106,6 +106,7 @@ class Gateway:
             attach=self._attach,
             claim=self._claim,
             deliver=self._deliver,
+            on_connected=chat.service.set_account,
             report_fatal=self._report_fatal,
         )
         self.connections = {
@@ -198,7 +199,7 @@ class Gateway:
         self._paired = frozenset(self._pairing.approved())
         self._timers.every("heartbeat", HEARTBEAT_SECONDS, self._beat)
         self._timers.every("channel directory", REFRESH_SECONDS, self._directory.save)
-        self._timers.every("upkeep", PRUNE_SECONDS, self._chat.prune)
+        self._timers.every("upkeep", SWEEP_SECONDS, self._chat.sweep)
         self._supervisor.start("timers", self._timers.run)
         for service in self._services:
             self._supervisor.start(service.name, service.run)
@@ -248,7 +249,7 @@ class Gateway:
             self._directory.note(event)
 
     def _attach(self, platform: ConfiguredPlatform) -> Platform:
-        context = platform_context(self._app, platform)
+        context = platform_context(self._app, platform, self._chat.menu(platform))
         adapter = build_adapter(platform, context)
         self._adapters[platform.manifest.name] = adapter
         self._chat.attach(platform, adapter)
