@@ -4,6 +4,8 @@ conversation needs around it."""
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +14,7 @@ from typing import Any, Literal
 
 from hermes.app.app import App
 from hermes.app.session_tasks import INBOX_SECONDS
+from hermes.codec.json import encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import PlatformError
 from hermes.core.events import Record
@@ -40,7 +43,8 @@ from tests.durability.stage import Stage
 
 NAME = "fake"
 OWNER = "u1"
-ABILITIES = Abilities(max_chars=200, edits=True, deletes=True, choices="buttons", resolution="key")
+ABILITIES = Abilities(max_chars=4000, edits=True, deletes=True, choices="buttons", resolution="key")
+NARROW = replace(ABILITIES, max_chars=200)
 QUIET = DisplayOptions(streaming=False, tool_progress="off", long_running_notices=False)
 # The model is asked for answers only.
 SETTINGS = "auxiliary: {title_generation: {provider: none}}\n"
@@ -289,6 +293,31 @@ async def running(
             yield found
         finally:
             await service.close()
+
+
+async def killed_gateway(stage: Stage, text: str, *, shows: int) -> FakePlatform:
+    """What a platform holds of a gateway that was killed after it had posted so many messages in
+    answer to this text."""
+    address = Address(platform=NAME, chat_id="c1")
+    event = Inbound(
+        key="k1", address=address, chat_type="dm", sender=Sender(id=OWNER), at=1.0, text=text
+    )
+    (stage.work / "in.jsonl").write_bytes(encode(event))
+    out = stage.work / "out.jsonl"
+    module = ("-m", "tests.surfaces.gateway.gateway_process", str(stage.work))
+    process = await stage.command(sys.executable, *module, "key", "whole", "0", "manual")
+    try:
+        await until(lambda: out.exists() and len(out.read_bytes().splitlines()) >= shows)
+        # The post is confirmed in the ledger right after it appears.
+        await asyncio.sleep(0.5)
+    finally:
+        process.kill()
+        await process.wait()
+    fake = FakePlatform(World(), ABILITIES)
+    for line in map(json.loads, out.read_text("utf-8").splitlines()):
+        fake.messages[line["id"]] = (address, Post(text=line["text"]))
+        fake.keys[line["key"]] = line["id"]
+    return fake
 
 
 @asynccontextmanager

@@ -21,9 +21,9 @@ from hermes.journal.deliveries import DeliveryLedger
 from hermes.surfaces.gateway.chat_service import ChatService
 from hermes.surfaces.gateway.options import DisplayOptions, GatewayOptions, StreamingOptions
 from hermes.surfaces.gateway.platform import Address, Inbound, Post
-from tests.surfaces.gateway.fake import ABILITIES, QUIET, AllowList, FakePlatform, live
+from tests.surfaces.gateway.fake import NARROW, QUIET, AllowList, FakePlatform, live
 
-SETTINGS = {"model.default": "test", "model.provider": "custom", "approvals.mode": "off"}
+SETTINGS = {"model.default": "test", "model.provider": "custom"}
 STREAM = StreamingOptions(edit_seconds=0.01, buffer_chars=1)
 
 
@@ -31,7 +31,7 @@ class FolderPlatform(FakePlatform):
     """Every post and edit is a line that survives the process."""
 
     def __init__(self, world: World, folder: Path, resolution: str, offline: int) -> None:
-        super().__init__(world, replace(ABILITIES, resolution=resolution))
+        super().__init__(world, replace(NARROW, resolution=resolution))
         self._out = folder / "out.jsonl"
         self._offline = offline
         lines = self._out.read_text("utf-8").splitlines() if self._out.exists() else []
@@ -63,8 +63,10 @@ class FolderPlatform(FakePlatform):
         os.close(handle)
 
 
-async def serve(folder: Path, resolution: str, *, is_streaming: bool, offline: int) -> None:
-    async with start({}, settings=SETTINGS) as app:
+async def serve(
+    folder: Path, resolution: str, *, is_streaming: bool, offline: int, approvals: str
+) -> None:
+    async with start({}, settings={**SETTINGS, "approvals.mode": approvals}) as app:
         platform = FolderPlatform(app.context.world, folder, resolution, offline)
         options = GatewayOptions(busy_mode="queue", burst_seconds=0.0, streaming=STREAM)
         options = replace(options, queue_merge_seconds=0.0, busy_ack=False)
@@ -74,6 +76,9 @@ async def serve(folder: Path, resolution: str, *, is_streaming: bool, offline: i
         await service.start()
         await deliver_all(service, folder)
         await service.wait_until_idle()
+        if approvals == "manual":
+            # Until it is killed.
+            await asyncio.Event().wait()
         await service.close()
 
 
@@ -88,8 +93,14 @@ async def deliver_all(service: ChatService, folder: Path) -> None:
 
 
 def main() -> None:
-    folder, resolution, streaming, offline = sys.argv[1:5]
-    work = serve(Path(folder), resolution, is_streaming=streaming == "stream", offline=int(offline))
+    folder, resolution, streaming, offline, approvals = sys.argv[1:6]
+    work = serve(
+        Path(folder),
+        resolution,
+        is_streaming=streaming == "stream",
+        offline=int(offline),
+        approvals=approvals,
+    )
     asyncio.run(work)
 
 

@@ -184,7 +184,7 @@ async def test_doubts_survive_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_message_of_another_part_is_split_and_sent_once(tmp_path: Path) -> None:
-    async with gateway(tmp_path) as own:
+    async with gateway(tmp_path, abilities=replace(ABILITIES, max_chars=200)) as own:
         text = "\n".join(f"line {n} with some words" for n in range(20))
         report = await own.service.send(HOME, text, key="job:1")
         assert (report.state, len(report.message_ids)) == ("confirmed", len(own.fake.texts))

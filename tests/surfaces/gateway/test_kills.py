@@ -96,7 +96,7 @@ def scene(seed: int) -> Scene:
 async def run_gateway(stage: Stage, played: Scene, kill_at: str = "") -> Ended:
     module = ("-m", "tests.surfaces.gateway.gateway_process", str(stage.work), played.resolution)
     stream = "stream" if played.is_streaming else "whole"
-    words = (sys.executable, *module, stream, str(played.offline))
+    words = (sys.executable, *module, stream, str(played.offline), "off")
     return await finished(await stage.command(*words, kill_at=kill_at), 30)
 
 

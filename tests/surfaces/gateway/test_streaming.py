@@ -13,7 +13,7 @@ from hermes.surfaces.gateway.options import DisplayOptions
 from hermes.testing.faults import paced
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls_many, says
-from tests.surfaces.gateway.fake import ABILITIES, PROMPT, Failing, Gateway, gateway, virtual
+from tests.surfaces.gateway.fake import NARROW, PROMPT, Failing, Gateway, gateway, virtual
 
 SHOWN = DisplayOptions(tool_progress="all")
 WORDS = "Here is an answer that is generated word by word until it is complete."
@@ -26,7 +26,7 @@ def slowly(text: str) -> Step:
 
 async def stream(folder: Path, text: str, *failing: Failing, **options: Any) -> Gateway:
     """The gateway after an answer that takes a while, with an edit every 0.1 s."""
-    options.setdefault("display", SHOWN)
+    options = {"display": SHOWN, "abilities": NARROW, **options}
     own_options = replace(PROMPT, streaming=replace(PROMPT.streaming, edit_seconds=0.1))
     async with gateway(folder, lambda _: slowly(text), options=own_options, **options) as own:
         own.fake.failing += failing
@@ -50,13 +50,13 @@ async def test_a_long_answer_continues_in_further_messages(tmp_path: Path) -> No
     own = await stream(tmp_path, text)
     assert len(own.fake.texts) == 3
     assert own.fake.texts[0].endswith("(1/3)")
-    assert all(len(each) <= ABILITIES.max_chars for each in own.fake.texts)
+    assert all(len(each) <= NARROW.max_chars for each in own.fake.texts)
     joined = "\n".join(each.rpartition(" (")[0] for each in own.fake.texts)
     assert joined == text
 
 
 async def test_a_platform_that_cannot_edit_gets_the_whole_answer(tmp_path: Path) -> None:
-    own = await stream(tmp_path, WORDS, abilities=replace(ABILITIES, edits=False))
+    own = await stream(tmp_path, WORDS, abilities=replace(NARROW, edits=False))
     assert [call.text for call in own.fake.calls] == [WORDS]
 
 
@@ -147,7 +147,7 @@ async def test_a_long_turn_shows_typing_and_how_long_it_takes(tmp_path: Path) ->
         await release.wait()
         return says("Done.")
 
-    abilities = replace(ABILITIES, typing_seconds=4.0)
+    abilities = replace(NARROW, typing_seconds=4.0)
     async with gateway(tmp_path, rule, display=SHOWN, abilities=abilities, world=virtual()) as own:
         await own.deliver("a long task")
         await own.stage.server.received.reaches(1)

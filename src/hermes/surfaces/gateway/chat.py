@@ -12,7 +12,7 @@ from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
 from hermes.commands.formatting import one_line
 from hermes.core.commands import Answer
-from hermes.core.errors import AdmissionRefused, HermesError
+from hermes.core.errors import AdmissionRefused, HermesError, NotFound, UsageError
 from hermes.hosting.request import BusyMode
 from hermes.hosting.run import Run
 from hermes.surfaces.gateway.background_tasks import BackgroundTasks
@@ -64,7 +64,7 @@ class Chat:
         self.background = BackgroundTasks(deps.app)
         self._commands = commands
         self._task: asyncio.Task[None] | None = None
-        self._side_tasks: set[asyncio.Task[None]] = set()
+        self._side_tasks: set[asyncio.Task[bool]] = set()
         self._busy_lock = asyncio.Lock()
         self._last_ack = float("-inf")
         self._is_closing = False
@@ -145,15 +145,21 @@ class Chat:
 
     async def _work(self) -> None:
         while self.inbox and not self._is_closing:
-            await self._log_failure(self._handle(self.inbox.popleft()))
+            pending = self.inbox.popleft()
+            if not await self._log_failure(self._handle(pending)):
+                text = "I cannot answer this now because of an error; I try again after a restart."
+                await self.deps.outbox.post_unrecorded(pending.event.address, Post(text=text))
 
-    async def _log_failure(self, work: Coroutine[None, None, None]) -> None:
+    async def _log_failure(self, work: Coroutine[None, None, None]) -> bool:
+        """Whether the work succeeded."""
         try:
             await work
+            return True
         except HermesError as error:
             log.error("a message was not answered", extra={"why": str(error)})
         except Exception:
             log.exception("a message was not answered")
+        return False
 
     async def _handle(self, pending: Pending) -> None:
         await self._tell_doubts(pending)
@@ -174,6 +180,11 @@ class Chat:
             if refused.is_draining:
                 return
             raise
+        except (NotFound, UsageError) as error:
+            # It would fail again after a restart.
+            await self.tell(pending, f"I could not answer: {error}", "error")
+            await self.finish(pending, str(error))
+            return
         session_id = run.session_id
         if not pending.session_id:
             await deps.ledger.accept(pending.event.address.platform, pending.event.key, session_id)

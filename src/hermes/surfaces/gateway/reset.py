@@ -76,7 +76,7 @@ class SessionReset:
         except HermesError:
             return
         try:
-            if info.messages:
+            if info.message_count:
                 request = self._builder.request(pending, route, text=FLUSH_TEXT, origin="gateway")
                 run = await self._deps.executor.start(f"flush:{route.session_id}", request)
                 await run.settled.wait()
