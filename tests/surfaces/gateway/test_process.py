@@ -306,3 +306,22 @@ async def test_with_jobs_alone_the_gateway_runs_them(machine: Machine) -> None:
     _, errors_after = await process.communicate()
     assert process.returncode == 0
     assert b"only scheduled jobs run" in errors_after
+
+
+async def test_the_owner_controls_the_process_in_a_chat(machine: Machine) -> None:
+    process = await machine.gateway()
+    wire = machine.wire
+    await wire.say("/platform list", key="1")
+    await wire.wait_for("wire: connected as @wire")
+    await wire.say("/sethome", key="2")
+    await wire.wait_for("This chat is the home channel of wire now.")
+    assert "chat_id: c1" in (machine.home / "config.yaml").read_text()
+    await wire.say("/restart", key="3")
+    await wire.wait_for("I am back online.")
+    assert (await machine.state())["pid"] == process.pid
+    code, _, errors = await machine.run("send", "Hello home.")
+    assert (code, errors) == (0, "")
+    assert wire.addresses[-1]["chat_id"] == "c1"
+    process.send_signal(signal.SIGTERM)
+    assert await ended(process) == 0
+    assert wire.logins.count("run") == 2

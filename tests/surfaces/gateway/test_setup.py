@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import stat
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -55,10 +56,14 @@ def _set_up(machine: Machine, pane: Pane) -> None:
     pane.say(machine.wire.token)
     for prompt in ("WIRE_PORT", "WIRE_ALLOWED_USERS", "WIRE_HOME_CHANNEL"):
         # A hidden prompt discards what was typed before.
-        pane.wait(lambda text, prompt=prompt: text.count(prompt) == 2)
+        pane.wait(partial(_is_shown_twice, prompt))
         pane.say("")
     pane.wait_for("Connected as @wire.", "hermes gateway run", "hermes gateway install")
     assert machine.wire.token not in pane.everything()
+
+
+def _is_shown_twice(prompt: str, screen: str) -> bool:
+    return screen.count(prompt) == 2
 
 
 async def test_ctrl_c_keeps_what_was_entered(machine: Machine, pane: Pane) -> None:

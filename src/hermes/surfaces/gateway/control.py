@@ -8,6 +8,7 @@ from hermes.codec.values import replace
 from hermes.config.edit import write_settings
 from hermes.config.gateway_settings import variable_name
 from hermes.config.load import Config
+from hermes.config.migrations import Changes
 from hermes.core.errors import HermesError
 from hermes.surfaces.gateway.platform import Address
 from hermes.surfaces.gateway.runner import Gateway
@@ -57,7 +58,9 @@ class ChatControl:
         if self._config.secrets.get(variable):
             return f"{variable} sets the home channel; change it there, or remove it."
         values = {"chat_id": address.chat_id, "name": name, "thread_id": address.thread_id}
-        changes = {("platforms", platform, "home_channel", key): v for key, v in values.items()}
+        changes: Changes = {
+            ("platforms", platform, "home_channel", key): value for key, value in values.items()
+        }
         try:
             await asyncio.to_thread(write_settings, self._config.home, changes)
             connection = self._gateway.platform(platform)
