@@ -251,6 +251,8 @@ PLACE_VARIABLES = (
         "XDG_CACHE_HOME",
         "`hermes setup`: parent of the caches of other programs; default `~/.cache`.",
     ),
+    ("NOTIFY_SOCKET", "Set by systemd: where the gateway reports that it is ready."),
+    ("WATCHDOG_USEC", "Set by systemd: how often the gateway must report that it is alive."),
     ("XDG_STATE_HOME", "Parent of the default lock folder; default `~/.local/state`."),
 )
 SERVICE_VARIABLES = (

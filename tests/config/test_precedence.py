@@ -51,7 +51,8 @@ def sample(kind: Any, chance: Random) -> Any:
     if bare is bool:
         return chance.choice((False, True))
     if bare in (int, float):
-        return bare(chance.randint(least, 10**6))
+        most = min([10**6, *(int(each.le) for each in (*outer, *inner) if each.le is not None)])
+        return bare(chance.randint(least, most))
     if bare is str:
         return word(chance)
     if get_origin(bare) is Literal:

@@ -41,5 +41,5 @@ def test_asking_for_what_happens_anyway_is_no_problem(tmp_path: Path) -> None:
 def test_such_a_setting_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="always compacted in place"):
         set_from_text(Home(tmp_path), "compression.in_place", "false")
-    with pytest.raises(UsageError, match="no messaging gateway"):
-        set_from_text(Home(tmp_path), "session_reset.mode", "idle")
+    with pytest.raises(UsageError, match="no sub-agents"):
+        set_from_text(Home(tmp_path), "delegation.max_spawn_depth", "2")

@@ -12,6 +12,7 @@ import json
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from mcp import Client, StdioServerParameters
@@ -29,9 +30,10 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.testing.steps import ScriptedCall, Step, call, says
 from tests.safety.dangers import OWN_PATHS
-from tests.safety.installation import HERMES, Installation
+from tests.safety.installation import HERMES, SECONDS, Installation
 from tests.surfaces.acp.editor import Editor, editor
 from tests.surfaces.api.serving import Serving
+from tests.surfaces.gateway.wire import PLATFORMS, WireServer
 
 REFUSED = says("I may not.")
 Play = Callable[[Installation], Awaitable[None]]
@@ -364,6 +366,40 @@ def _deny_run(client: Any, run: str) -> None:
                 client.post(f"/v1/runs/{run}/approval", json={"decision": "deny"})
 
 
+async def by_the_gateway(installed: Installation) -> None:
+    """By the owner, by a person whom the owner has let in, and by a stranger: none of them answers
+    questions."""
+    installed.set(
+        "approvals: {gateway_timeout: 0.05}\n"
+        # Reviews would take the steps that are meant for the next person.
+        "skills: {review_calls: 0, creation_nudge_interval: 0}\n"
+    )
+    async with WireServer().listening() as wire:
+        process = await asyncio.create_subprocess_exec(
+            HERMES,
+            *("gateway", "run"),
+            cwd=installed.project,
+            env=installed.env(
+                **wire.env,
+                PYTHONPATH=str(Path(__file__).parents[2]),
+                HERMES_TESTING="1",
+                HERMES_TEST_PLATFORMS=PLATFORMS,
+                WIRE_ALLOW_ALL_USERS="true",
+                WIRE_ALLOWED_USERS="member,owner",
+                WIRE_OWNER="owner",
+            ),
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            for number, person in enumerate(("owner", "member", "guest"), start=1):
+                wants(installed)
+                await wire.say("go", key=f"{number}", user=person, chat=person)
+                await wire.wait_for("I may not.", count=number, seconds=SECONDS)
+        finally:
+            process.terminate()
+            assert await process.wait() == 0
+
+
 async def by_an_editor(installed: Installation) -> None:
     """Which says no, says nothing that counts, and has terminals and files of its own."""
     own = f'terminal: {{confinement: "off", cwd: "{installed.project}"}}\n'
@@ -440,6 +476,7 @@ ENTRY_POINTS: dict[str, EntryPoint] = {
         by_the_api,
         ("surface:api", "cli:serve", *(f"api:{path}" for path in f"{_API} {_SESSIONS}".split())),
     ),
+    "gateway": EntryPoint(by_the_gateway, ("surface:gateway", "cli:gateway")),
     "editor": EntryPoint(by_an_editor, ("surface:acp", "cli:acp")),
     "another agent": EntryPoint(
         by_another_agent,

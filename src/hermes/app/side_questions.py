@@ -38,7 +38,11 @@ async def in_background(app: App, session: Session, text: str) -> SideAnswer:
     approval are refused. A cancelled session can be resumed."""
     opened = session.transcript.opened
     cwd = opened.cwd if opened else ""
-    other = await app.open(SessionRequest(source=SOURCE, attended=False, cwd=cwd))
+    request = SessionRequest(source=SOURCE, attended=False, cwd=cwd)
+    if opened is not None:
+        # The task may not do more than the session that starts it.
+        request = replace(request, principal=opened.principal, person=opened.person)
+    other = await app.open(request)
     ended: TurnEnded | None = None
     try:
         async with aclosing(other.ask(Say(text=text))) as records:

@@ -139,7 +139,7 @@ class CommandContext(Protocol):
         """None where commands wait for their work."""
 
 
-SurfaceKind = Literal["cli", "editor"]
+SurfaceKind = Literal["cli", "editor", "gateway"]
 Completer = Callable[[CommandContext, str], Awaitable[Sequence[Suggestion]]]
 
 
@@ -163,7 +163,7 @@ class SlashCommand(NamedTuple):
     run: Callable[[CommandContext, str], Awaitable[Outcome | str | None]]
     aliases: tuple[str, ...] = ()
     # Where the command exists.
-    surfaces: tuple[SurfaceKind, ...] = ("cli", "editor")
+    surfaces: tuple[SurfaceKind, ...] = ("cli", "editor", "gateway")
     # Suggests arguments; by default the words in `usage`.
     complete: Completer | None = None
     # The heading of the command in the help.

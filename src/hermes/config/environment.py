@@ -65,6 +65,19 @@ _NO_SECRETS = frozenset(
 SecretSource = Literal[".env", "environment"]
 
 
+# Inherited by the commands that an agent of the gateway runs.
+GATEWAY_MARK = "HERMES_IN_GATEWAY"
+
+
+def mark_gateway() -> None:
+    """Let child processes know that they run inside the gateway."""
+    os.environ[GATEWAY_MARK] = "1"
+
+
+def in_gateway(env: Mapping[str, str]) -> bool:
+    return env.get(GATEWAY_MARK) == "1"
+
+
 def process_environment() -> dict[str, str]:
     """Return a copy of the variables of this process."""
     return dict(os.environ)
@@ -187,6 +200,10 @@ class Secrets:
         if self._file.get(name):
             return ".env"
         return "environment" if self._process.get(name) else None
+
+    def variables(self) -> dict[str, str]:
+        """Return all variables; those of `.env` override the process environment."""
+        return {**self._process, **self._file}
 
     def names(self) -> tuple[str, ...]:
         """Return the names of non-empty variables that look like secrets."""

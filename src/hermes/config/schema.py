@@ -7,6 +7,7 @@ import sys
 import types
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib import import_module
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
@@ -86,6 +87,9 @@ def _field(section: type[Struct], name: str) -> Setting:
     # One annotation at a time: a start that reads three settings should not evaluate a hundred.
     alone = types.SimpleNamespace(__annotations__={name: section.__annotations__[name]})
     names = vars(sys.modules[section.__module__])
+    for lazy, module in names.get("LAZY_SECTIONS", {}).items():
+        if lazy in section.__annotations__[name]:
+            names = {**names, lazy: getattr(import_module(module), lazy)}
     hint = get_type_hints(alone, globalns=names, include_extras=True)[name]
     default = getattr(section(), name)
     notes = hint.__metadata__ if get_origin(hint) is Annotated else ()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
 from hermes.codec.values import Value
 from hermes.config.schema import Count, Positive
+
+if TYPE_CHECKING:
+    from hermes.config.gateway_settings import PlatformDisplaySettings
+
+# Rarely set, so `schema` loads it when a file names it.
+LAZY_SECTIONS = {"PlatformDisplaySettings": "hermes.config.gateway_settings"}
 
 
 class RetentionSettings(Value):
@@ -91,6 +97,16 @@ class DisplaySettings(Value):
         Literal["off", "new", "all", "verbose"],
         "Tool calls to show: none, the first of several calls of a tool, all, or all with details.",
     ] = "all"
+    tool_progress_grouping: Annotated[
+        Literal["accumulate", "separate"], "In chats, tool lines share one post or have their own."
+    ] = "accumulate"
+    tool_progress_command: Annotated[bool, "In chats, offer `/verbose`."] = False
+    cleanup_progress: Annotated[bool, "In chats, delete tool lines after a successful turn."] = (
+        False
+    )
+    long_running_notifications: Annotated[bool, "In chats, say every few minutes what goes on."] = (
+        True
+    )
     tool_preview_length: Annotated[
         Count, "Maximum characters of a tool call preview; 0 for no limit."
     ] = 0
@@ -102,6 +118,9 @@ class DisplaySettings(Value):
     busy_input_mode: Annotated[
         Literal["interrupt", "queue", "steer"], "What happens to input that you send during a turn."
     ] = "interrupt"
+    busy_ack_enabled: Annotated[bool, "In chats, confirm input during a turn."] = True
+    busy_ack_detail: Annotated[bool, "Add to it what the turn is doing."] = False
+    platforms: dict[str, PlatformDisplaySettings] = {}
     resume_display: Annotated[
         Literal["full", "minimal", "off"], "How much of a resumed session is shown."
     ] = "full"
@@ -120,7 +139,8 @@ class DisplaySettings(Value):
     ] = True
     background_process_notifications: Annotated[
         Literal["all", "concise", "off"],
-        "Notices about background processes: some output, one line, or none.",
+        "Notices about background processes: some output, one line, or none. Chats of the gateway "
+        "use `concise` unless this is set.",
     ] = "all"
     file_mutation_verifier: Annotated[bool, "Show a notice if all edits of a turn failed."] = True
     timestamps: Annotated[bool, "Show the time of each message."] = False

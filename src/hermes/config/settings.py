@@ -6,9 +6,14 @@ once, here or in one of the `…_settings` modules.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from hermes.codec.values import Value
+from hermes.config.chat_settings import (
+    GatewaySettings,
+    SessionResetSettings,
+    StreamingSettings,
+)
 from hermes.config.cron_settings import CronSettings
 from hermes.config.execution_settings import TERMINAL_VARIABLES, SecuritySettings, TerminalSettings
 from hermes.config.extension_settings import (
@@ -46,6 +51,14 @@ from hermes.config.session_settings import (
     SessionSettings,
 )
 
+if TYPE_CHECKING:
+    from hermes.config.gateway_settings import PlatformSettings, ResetOverrideSettings
+
+# Rarely set, so `schema` loads them when a file names one.
+LAZY_SECTIONS = dict.fromkeys(
+    ("PlatformSettings", "ResetOverrideSettings"), "hermes.config.gateway_settings"
+)
+
 
 class AgentSettings(Value):
     """How a turn runs."""
@@ -58,6 +71,9 @@ class AgentSettings(Value):
     ] = {}
     service_tier: Annotated[str, "Service tier to request, if the provider has several."] = ""
     system_prompt: Annotated[str, "Text appended to the system prompt."] = ""
+    gateway_timeout: Annotated[
+        NonNegative, "In chats, seconds without activity until a turn is stopped; 0 for never."
+    ] = 1_800
     clarify_timeout: Annotated[
         Seconds, "Seconds to wait for an answer to the agent's question."
     ] = 120
@@ -123,6 +139,10 @@ class ApprovalSettings(Value):
         "dangerous effects.",
     ] = "manual"
     timeout: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 60
+    gateway_timeout: Annotated[Seconds, "The same for questions in chats of the gateway."] = 300
+    requester_only: Annotated[
+        bool, "In chats, only the person whose message led to a question may answer it."
+    ] = False
     noninteractive_mode: Annotated[
         Literal["deny", "approve"], "Answer if no person can be asked."
     ] = "deny"
@@ -319,6 +339,18 @@ class Settings(Value):
     auxiliary: AuxiliarySettings = AuxiliarySettings()
     acp: AcpSettings = AcpSettings()
     api_server: ApiServerSettings = ApiServerSettings()
+    platforms: dict[str, PlatformSettings] = {}
+    gateway: GatewaySettings = GatewaySettings()
+    streaming: StreamingSettings = StreamingSettings()
+    session_reset: SessionResetSettings = SessionResetSettings()
+    reset_by_type: dict[str, ResetOverrideSettings] = {}
+    reset_by_platform: dict[str, ResetOverrideSettings] = {}
+    group_sessions_per_user: Annotated[
+        bool, "In groups, each person has a session of their own."
+    ] = True
+    thread_sessions_per_user: Annotated[
+        bool, "In threads, each person has a session of their own."
+    ] = False
     cron: CronSettings = CronSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     mcp_registry: Registry = "https://registry.modelcontextprotocol.io"

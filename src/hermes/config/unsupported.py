@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes.codec.values import JsonValue
 from hermes.config.schema import KeyPath, format_key
 
-_NO_GATEWAY = "this version has no messaging gateway"
+_NO_GATEWAY = "the gateway has no such setting in this version"
 _NO_DELEGATION = "this version has no sub-agents"
 _NO_CODE = "this version has no code execution tool"
 _NO_BROWSER = "this version has no browser"
@@ -20,7 +20,6 @@ REASONS: dict[str, str] = {
         "`/branch` starts a separate session"
     ),
     "agent.image_input_mode": "images are sent to models that accept them",
-    "agent.gateway_timeout": _NO_GATEWAY,
     "agent.gateway_timeout_warning": _NO_GATEWAY,
     "agent.gateway_notify_interval": _NO_GATEWAY,
     "agent.restart_drain_timeout": "set `api_server.drain_seconds`",
@@ -33,9 +32,7 @@ REASONS: dict[str, str] = {
     "web.extract_backend": _WEB,
     "web.extract_char_limit": "long results are moved to a file; see `tool_output`",
     "approvals.mcp_reload_confirm": "MCP servers are reloaded only by your own command",
-    "display.tool_progress_command": "`/verbose` is always available",
     "display.tool_progress_overrides": "`display.tool_progress` applies to all surfaces",
-    "display.platforms": _NO_GATEWAY,
     "security.tirith_enabled": _NO_SCANNER,
     "security.tirith_path": _NO_SCANNER,
     "security.tirith_timeout": _NO_SCANNER,
@@ -45,10 +42,6 @@ REASONS: dict[str, str] = {
     "delegation": _NO_DELEGATION,
     "code_execution": _NO_CODE,
     "human_delay": _NO_GATEWAY,
-    "session_reset": _NO_GATEWAY,
-    "streaming": _NO_GATEWAY,
-    "gateway": _NO_GATEWAY,
-    "platforms": f"{_NO_GATEWAY}; the settings of the API server are under `api_server`",
     "moa": "this version does not combine models",
     "model_catalog": "the model catalogue is part of the release",
     "mcp": "servers are under `mcp_servers`",

@@ -7,6 +7,7 @@ from typing import Literal
 from hermes.codec.values import Value
 from hermes.config.schema import Effort
 from hermes.core.commands import Interrupt, Say, Steer
+from hermes.core.effects import Principal
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Image, Message
 from hermes.core.session import Session
@@ -68,6 +69,10 @@ class TurnRequest(Value, rename={"client": "principal"}):
     confined: bool = False
     # Whose memory the session uses; other people's sessions are invisible.
     person: str = ""
+    # On whose behalf the session acts; empty follows from `confined`.
+    acts_for: Principal | Literal[""] = ""
+    # The platform whose toolsets and hints apply; empty for that of the executor.
+    platform: str = ""
     # Limits the tools of a new session.
     toolsets: tuple[str, ...] = ()
     # The client whose share of the capacity the run uses.

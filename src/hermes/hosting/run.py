@@ -79,6 +79,8 @@ class Run:
         self.draft = PartialReply()
         self.drafts: dict[int, PartialReply] = {}
         self.turn_id = ""
+        # The replies of the turn before this message joined it, if they are known.
+        self.earlier_replies = 0
         self.ended: TurnEnded | None = None
         self.failure: BaseException | None = None
         self.session: Session | None = None
@@ -150,6 +152,8 @@ class Run:
         """Process an event of the session; events of other turns are ignored."""
         if record.n and record.n <= self._last:
             return
+        if isinstance(record.event, TurnStarted) and not self.turn_id:
+            self.earlier_replies = 0
         match record.event:
             case MessageReceived(key=self.id):
                 self._message = record.n
@@ -159,6 +163,8 @@ class Run:
                 self._message and self._message in takes
             ):
                 self.turn_id = record.turn_id
+            case ReplyAdded() if not self.turn_id:
+                self.earlier_replies += 1
             case _:
                 pass
         if self.turn_id and record.turn_id == self.turn_id and not self.is_over:

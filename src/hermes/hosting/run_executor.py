@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 
 from hermes.app.app import App
+from hermes.app.session_builder import AdaptDeps
 from hermes.codec.values import replace
 from hermes.core.commands import Command, Interrupt, Retitle, Say, SwitchModel
 from hermes.core.errors import HermesError, NotFound, RunNotFound, SessionBusy, UsageError
@@ -39,7 +40,8 @@ OnEnd = Callable[[Run], Awaitable[None]]
 
 class RunExecutor:
     """Executes runs. `platform` is the platform of the sessions that it opens; `store` is needed
-    for persistent runs. With `follows_processes`, notices of background processes become runs."""
+    for persistent runs. With `follows_processes`, notices of background processes become runs.
+    `adapt` may replace dependencies of the sessions."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class RunExecutor:
         platform: str,
         store: HostingStore | None = None,
         follows_processes: bool = False,
+        adapt: AdaptDeps | None = None,
     ) -> None:
         self._app = app
         self._pool = pool
@@ -57,6 +60,7 @@ class RunExecutor:
         self._platform = platform
         self._store = store
         self._notices = ProcessNotices(pool, self._run_internally) if follows_processes else None
+        self._adapt = adapt
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Runs that were stopped before their turn; the journal does not know them.
@@ -198,6 +202,16 @@ class RunExecutor:
         else:
             await self._app.journal.post(run.session_id, command)
 
+    @asynccontextmanager
+    async def session(self, request: TurnRequest) -> AsyncIterator[Session]:
+        """The session of a request, open while the block runs, for commands of its user. Raises
+        SessionBusy when another process has it."""
+        slot = self._pool.acquire(request.session_id)
+        try:
+            yield await self._open(slot, request)
+        finally:
+            await self._pool.release(slot)
+
     async def drain(self, seconds: float) -> None:
         """Refuse new and queued runs, wait for active ones, then interrupt the rest."""
         self._admission.drain()
@@ -324,7 +338,8 @@ class RunExecutor:
         async with slot.open_lock:
             session = slot.session
             if session is None:
-                session = await self._pool.open(slot, await self._session_request(request))
+                opening = await self._session_request(request)
+                session = await self._pool.open(slot, opening, adapt=self._adapt)
                 if request.history and not session.transcript.messages:
                     await session.import_messages(request.history)
             opened = session.transcript.opened
@@ -346,9 +361,9 @@ class RunExecutor:
             )
         return SessionRequest(
             source=request.source,
-            platform=self._platform,
+            platform=request.platform or self._platform,
             attended=request.attended,
-            principal="member" if request.confined else "owner",
+            principal=request.acts_for or ("member" if request.confined else "owner"),
             resume="" if is_new else request.session_id,
             session_id=request.session_id if is_new else "",
             extra=request.instructions if is_new else "",
@@ -362,9 +377,10 @@ class RunExecutor:
         run.session = session
         settled: asyncio.Future[None] | None = None
         try:
-            if not await self._send_message(run, session, request):
-                return
+            has_turn = await self._send_message(run, session, request)
             run.mark_accepted()
+            if not has_turn:
+                return
             settled = asyncio.ensure_future(session.wait_until_idle())
             settled.add_done_callback(listener.settle)
             while not run.is_over:

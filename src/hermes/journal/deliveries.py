@@ -93,9 +93,30 @@ class DeliveryLedger:
 
         return await self._journal.writing(work, is_small=True)
 
-    async def accept(self, platform: str, key: str, session_id: str) -> None:
+    async def accept(self, platform: str, key: str, session_id: str, note: str = "") -> None:
         """The message is in the journal of this session, or its command was executed there."""
-        await self._set_received(platform, key, "state = 'accepted', session_id = ?", session_id)
+        change = "state = 'accepted', session_id = ?, note = ?"
+        await self._set_received(platform, key, change, session_id, note)
+
+    async def merge(self, platform: str, key: str, body: str, others: Sequence[str]) -> None:
+        """Combine messages that belong together: the first gets this body, and nothing is owed for
+        the others alone."""
+        now = self._clock.now()
+        note = f"merged into {key}"
+        finished = [(note, now, platform, other) for other in others]
+
+        def work(tx: Transaction) -> None:
+            tx.db.execute(
+                "UPDATE received SET body = ?, changed_at = ? WHERE platform = ? AND key = ?",
+                (body, now, platform, key),
+            )
+            tx.db.executemany(
+                "UPDATE received SET state = 'finished', body = '', note = ?, changed_at = ?"
+                " WHERE platform = ? AND key = ?",
+                finished,
+            )
+
+        await self._journal.writing(work, is_small=True)
 
     async def finish(self, platform: str, key: str, note: str = "") -> None:
         """Nothing is owed for this message any more."""
@@ -146,6 +167,11 @@ class DeliveryLedger:
     async def confirm(self, key: str, message_id: str) -> None:
         """The platform has the post with its present text."""
         await self._set_post(key, "state = 'confirmed', body = '', message_id = ?", message_id)
+
+    async def keep_editing(self, key: str, message_id: str, body: str) -> None:
+        """The platform has the post with this text, and its final text follows by an edit."""
+        change = "state = 'editing', message_id = ?, body = ?"
+        await self._set_post(key, change, message_id, body)
 
     async def revise(self, key: str, body: str) -> None:
         """A confirmed post gets this text by an edit. Editing again does no harm."""

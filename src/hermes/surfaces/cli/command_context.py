@@ -49,8 +49,14 @@ def load_command(location: str) -> click.Command:
     """Import a command: `module:name`; a module without a package is in `commands`."""
     module, _, name = location.partition(":")
     package = "" if "." in module else "hermes.surfaces.cli.commands."
-    command: click.Command = getattr(import_module(package + module), name)
+    command: click.Command = load_name(f"{package}{module}:{name}")
     return command
+
+
+def load_name(location: str) -> Any:
+    """Import `module:name`."""
+    module, _, name = location.partition(":")
+    return getattr(import_module(module), name)
 
 
 class PickerRow(Value):

@@ -37,3 +37,7 @@ def acp() -> int:
     """`hermes-acp`, for editors."""
     sys.argv.insert(1, "acp")
     return main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -39,10 +39,21 @@ from hermes.homes.health import (
 from hermes.homes.installation import installation, installer
 from hermes.homes.status import dump, status
 from hermes.plugins.health import plugin_findings
-from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, run, with_app
+from hermes.surfaces.cli.command_context import (
+    apply_style,
+    config_of,
+    home_of,
+    load_name,
+    mark,
+    run,
+    with_app,
+)
 from hermes.surfaces.cli.output import Output, json_command, page_lines
 from hermes.version import __version__
 
+# Surfaces do not import each other, so what the gateway reports is loaded by name.
+GATEWAY_FINDINGS = "hermes.surfaces.gateway.status:gateway_findings"
+GATEWAY_SECTION = "hermes.surfaces.gateway.status:status_section"
 OLDEST_PYTHON = (3, 11)
 REQUIRED = ("click", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml")
 FOR_DEVELOPERS = ("docs", "dev")
@@ -201,6 +212,7 @@ async def examine(config: Config) -> list[Section]:
         ("Tools", tool_findings(config)),
         ("Jobs", await job_findings(config)),
         ("Plugins", await plugin_findings(config)),
+        ("Gateway", load_name(GATEWAY_FINDINGS)(config)),
         ("Programs", [*command_findings(), *program_findings()]),
         ("Protection", [*approval_findings(settings), *await confinement_findings(config)]),
     ]
@@ -222,6 +234,7 @@ def repair(home: Home) -> list[str]:
 @click.option("--deep", is_flag=True, help="Also call the provider and read every record.")
 async def status_command(app: App, whole: bool, deep: bool) -> Output:
     page = await status(app)
+    page["Gateway"] = await load_name(GATEWAY_SECTION)(app)
     # Only these two options need the slower checks.
     if whole:
         from hermes.homes.status import full_status
