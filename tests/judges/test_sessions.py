@@ -148,7 +148,7 @@ WORDS = ("say", "think", "write", "both", "run", "wait")
 async def test_many_turns_share_their_beginning(name: str, turns: int, tmp_path: Path) -> None:
     chance = random.Random(name)
     words = [word for _ in range(turns // len(WORDS)) for word in chance.sample(WORDS, len(WORDS))]
-    async with ScriptedServer(model) as server:
+    async with ScriptedServer(model, models=[MODELS[name][1]]) as server:
         long = Long(tmp_path, server)
         for start in range(0, turns, PART):
             async with long.opened(name) as session:

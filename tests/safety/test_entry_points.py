@@ -42,7 +42,7 @@ QUIET = {
         markdown timestamps rollback compress personality reload-mcp memory plugins skills bundles
         reload-skills learn curator provider tools toolsets config reload profile commands version
         debug image paste prompt insights snapshot""",
-    "surface": "gateway python",
+    "surface": "python",
 }
 
 

@@ -41,7 +41,7 @@ REASONS: dict[str, str] = {
     "browser": _NO_BROWSER,
     "delegation": _NO_DELEGATION,
     "code_execution": _NO_CODE,
-    "human_delay": _NO_GATEWAY,
+    "human_delay": "set `gateway.human_delay`",
     "moa": "this version does not combine models",
     "model_catalog": "the model catalogue is part of the release",
     "mcp": "servers are under `mcp_servers`",
