@@ -176,7 +176,7 @@ def change_surroundings(stage: Stage, number: int) -> None:
 async def test_ten_messages_carry_exactly_four_marks(tmp_path: Path) -> None:
     carried: dict[str, list[bool]] = {}
     for name in MODELS:
-        async with ScriptedServer(model) as server:
+        async with ScriptedServer(model, models=[MODELS[name][1]]) as server:
             long = Long(tmp_path / name, server)
             async with long.opened(name) as session:
                 for number in range(3):
