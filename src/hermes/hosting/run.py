@@ -249,18 +249,29 @@ class Run:
 
 class RunListener:
     """Feeds the events of a session to a run. `wakeup` wakes the task that executes the run: when
-    it ends, and when it is to be stopped."""
+    it ends, and when it is to be stopped. `holds` keeps events back until `release`: a run whose
+    message is in the journal must learn of it before it learns of the turn that takes it."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, holds: bool = False) -> None:
+        self._held: list[Record] | None = [] if holds else None
         self.wakeup = Wakeup()
         self.is_closed = False
         self._run = run
 
     def push(self, record: Record) -> None:
         run = self._run
+        if self._held is not None:
+            self._held.append(record)
+            return
         run.apply(record)
         if run.is_over or (run.is_stopping and run.turn_id and record.n):
             self.wakeup.set()
+
+    def release(self) -> None:
+        """Pass on what was kept back."""
+        held, self._held = self._held or [], None
+        for record in held:
+            self.push(record)
 
     def settle(self, settled: asyncio.Future[None]) -> None:
         """Called when no turn runs any more. An error that stopped the turn without a TurnEnded

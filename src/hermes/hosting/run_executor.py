@@ -372,12 +372,13 @@ class RunExecutor:
         )
 
     async def _follow(self, run: Run, session: Session, request: TurnRequest) -> None:
-        listener = RunListener(run)
+        listener = RunListener(run, holds=request.is_retry)
         session.attach(listener)
         run.session = session
         settled: asyncio.Future[None] | None = None
         try:
             has_turn = await self._send_message(run, session, request)
+            listener.release()
             run.mark_accepted()
             if not has_turn:
                 return

@@ -1,4 +1,4 @@
-"""Answers with and without claims, written without a look at the phrases."""
+"""Answers with and without claims, for the test of receipts."""
 
 CLAIMS = (
     "I've sent the email to Maria.",

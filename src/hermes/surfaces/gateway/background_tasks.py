@@ -62,14 +62,19 @@ class BackgroundTasks:
     async def _work(self, task_id: str, session: Session, text: str, report: Report) -> None:
         title = one_line(text, PREVIEW_CHARS)
         try:
-            done = await in_background(self._app, session, text)
-            body = done.answer.strip()
-            ending = explain_ending(done.ended, answered=bool(body)) if done.ended else ""
-            answer = "\n\n".join(filter(None, (body, ending)))
-        except HermesError as error:
-            answer = f"It failed: {error}"
-        except asyncio.CancelledError:
-            answer = "It was stopped."
+            answer = await self._answer(session, text)
+            await report(f"**{task_id}: {title}**\n{answer}")
         finally:
+            # Only now: `close` waits for the report too.
             self._tasks.pop(task_id, None)
-        await report(f"**{task_id}: {title}**\n{answer}")
+
+    async def _answer(self, session: Session, text: str) -> str:
+        try:
+            done = await in_background(self._app, session, text)
+        except HermesError as error:
+            return f"It failed: {error}"
+        except asyncio.CancelledError:
+            return "It was stopped."
+        body = done.answer.strip()
+        ending = explain_ending(done.ended, answered=bool(body)) if done.ended else ""
+        return "\n\n".join(filter(None, (body, ending)))

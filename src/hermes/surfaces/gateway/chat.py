@@ -13,13 +13,15 @@ from hermes.codec.values import Value, replace
 from hermes.commands.formatting import one_line
 from hermes.core.commands import Answer
 from hermes.core.errors import AdmissionRefused, HermesError, NotFound, UsageError
+from hermes.core.events import MessageReceived
 from hermes.hosting.request import BusyMode
 from hermes.hosting.run import Run
 from hermes.surfaces.gateway.background_tasks import BackgroundTasks
 from hermes.surfaces.gateway.chat_commands import ChatCommands
 from hermes.surfaces.gateway.chat_turn import SHUTDOWN, ChatTurn, MessageBuilder
-from hermes.surfaces.gateway.pending import ChatDeps, Pending, is_mergeable, merged
+from hermes.surfaces.gateway.pending import INTERNAL, ChatDeps, Pending, is_mergeable, merged
 from hermes.surfaces.gateway.platform import Post
+from hermes.surfaces.gateway.process_watch import ProcessWatch
 from hermes.surfaces.gateway.questions import ChatQuestions
 from hermes.surfaces.gateway.reply_posts import ReplyResult
 from hermes.surfaces.gateway.reset import SessionReset
@@ -62,11 +64,13 @@ class Chat:
         self.resets = SessionReset(deps, self.builder)
         self.inbox: deque[Pending] = deque()
         self.background = BackgroundTasks(deps.app)
+        self._processes = ProcessWatch(deps, self._on_notice)
         self._commands = commands
         self._task: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[bool]] = set()
         self._busy_lock = asyncio.Lock()
         self._last_ack = float("-inf")
+        self._last_event: Pending | None = None
         self._is_closing = False
 
     @property
@@ -126,6 +130,7 @@ class Chat:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.background.close()
+        await self._processes.close()
 
     async def tell(self, pending: Pending, text: str, part: str = "out") -> None:
         """Post a durable text that is no answer of the model."""
@@ -190,10 +195,14 @@ class Chat:
             await deps.ledger.accept(pending.event.address.platform, pending.event.key, session_id)
             world.kill_point("gateway.accepted")
         self.turn = turn = ChatTurn(deps, pending, route, run, self.questions)
+        self._last_event = pending
+        request = replace(self.builder.request(pending, route, text=""), session_id=session_id)
+        self._processes.watch(request)
         try:
             result = await turn.follow()
         finally:
             self.turn = None
+        await self._processes.hold(request)
         if self._is_closing and (result.ended is None or result.ended.reason == "interrupted"):
             return
         await self._close_message(pending, run, result)
@@ -335,6 +344,30 @@ class Chat:
             await self.deps.ledger.finish(
                 oldest.event.address.platform, oldest.event.key, "dropped: the inbox was full"
             )
+
+    def _on_notice(self, session_id: str, received: MessageReceived) -> None:
+        """A background process reported something; the turn about it is shown here."""
+        if self._last_event is None or self.deps.options.process_notices == "off":
+            return
+        event = replace(
+            self._last_event.event,
+            key=f"{INTERNAL}{received.key}",
+            text=received.message.text,
+            message_id="",
+            files=(),
+            quote=None,
+        )
+        pending = replace(
+            self._last_event, event=event, session_id=session_id, note="", was_queued=True
+        )
+        self.spawn(self._add_internal(pending))
+
+    async def _add_internal(self, pending: Pending) -> None:
+        platform, key = pending.event.address.platform, pending.event.key
+        body = encode(pending.event).decode()
+        if await self.deps.ledger.receive(platform, key, self.key, body):
+            await self.deps.ledger.accept(platform, key, pending.session_id)
+            self._enqueue(pending)
 
     async def _send_answer(self, run: Run, answer: Answer) -> None:
         await self.deps.executor.send(run, answer)

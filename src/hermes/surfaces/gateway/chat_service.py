@@ -22,9 +22,10 @@ from hermes.surfaces.gateway.access import Authorization
 from hermes.surfaces.gateway.chat import Chat, RunningChat
 from hermes.surfaces.gateway.chat_commands import ChatCommands
 from hermes.surfaces.gateway.options import GatewayOptions
-from hermes.surfaces.gateway.outbox import LivePlatform, Outbox
+from hermes.surfaces.gateway.outbox import Outbox
 from hermes.surfaces.gateway.pending import ChatDeps, GatewayControl, Pending
 from hermes.surfaces.gateway.platform import Address, Inbound, OutboundFile, Post
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 from hermes.surfaces.gateway.questions import EXPIRED
 from hermes.surfaces.gateway.receipts import Receipts
 from hermes.surfaces.gateway.routes import Routes

@@ -14,9 +14,9 @@ from hermes.hosting.request import BusyMode, TurnRequest
 from hermes.hosting.run import Run
 from hermes.surfaces.gateway.context_prompt import context_prompt, message_prefix, quote_text
 from hermes.surfaces.gateway.media import MediaRules, describe_files
-from hermes.surfaces.gateway.outbox import LivePlatform
 from hermes.surfaces.gateway.pending import ChatDeps, Pending
 from hermes.surfaces.gateway.platform import Inbound, InboundFile, Post
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 from hermes.surfaces.gateway.progress import TurnProgress
 from hermes.surfaces.gateway.questions import ChatQuestions
 from hermes.surfaces.gateway.reply_posts import (

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from hermes.codec.json import encode
-from hermes.surfaces.gateway.outbox import LivePlatform
 from hermes.surfaces.gateway.platform import Inbound
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 
 MAX_NAME_CHARS = 200
 

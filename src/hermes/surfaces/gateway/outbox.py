@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 from weakref import WeakValueDictionary
 
 from hermes.codec.json import decode, encode
@@ -22,8 +22,8 @@ from hermes.core.errors import (
 from hermes.core.world import World
 from hermes.journal.deliveries import DeliveryLedger, PostRow
 from hermes.surfaces.gateway.chunks import split_text
-from hermes.surfaces.gateway.options import PlatformOptions
-from hermes.surfaces.gateway.platform import Address, Manifest, OutboundFile, Platform, Post
+from hermes.surfaces.gateway.platform import Address, OutboundFile, Post
+from hermes.surfaces.gateway.post_attempt import LivePlatform, PostAttempt
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +35,6 @@ OFFLINE_SECONDS = (30.0, 300.0)
 FRESH_SECONDS = 86_400.0
 # A chat that does not exist or blocks us gets nothing for so long.
 GONE_SECONDS = 86_400.0
-# The clock of a platform may differ from ours.
-CLOCK_SKEW_SECONDS = 120.0
 
 DeliveryState = Literal["confirmed", "waiting", "uncertain", "abandoned"]
 
@@ -47,14 +45,6 @@ class Delivery(Value):
     state: DeliveryState
     message_id: str = ""
     note: str = ""
-
-
-class LivePlatform(NamedTuple):
-    """A platform of the running gateway."""
-
-    manifest: Manifest
-    adapter: Platform
-    options: PlatformOptions
 
 
 class Outbox:
@@ -154,11 +144,22 @@ class Outbox:
     async def begin(self, key: str, to: Address, post: Post, *, session_id: str) -> Delivery:
         """Send the first text of a post that is edited later; see `finish_edits`. Impatient."""
         async with self._lock(to):
-            row = self._unresolved.pop(key, None) or await self._intend(key, to, post, session_id)
+            left = self._unresolved.pop(key, None)
+            row = left or await self._intend(key, to, post, session_id)
             if row.message_id:
                 return Delivery(state="confirmed", message_id=row.message_id)
+            is_doubtful = left is not None and left.state == "attempting"
+            if is_doubtful:
+                # What an earlier process may have sent; the next edit brings the present text.
+                post = decode(Post, row.body)
             return await self._deliver(
-                row, to, post, patient=False, is_begun=row.state == "attempting", stays_open=True
+                row,
+                to,
+                post,
+                patient=False,
+                is_begun=left is None and row.state == "attempting",
+                is_resolved=not is_doubtful,
+                stays_open=True,
             )
 
     async def show(self, to: Address, message_id: str, post: Post) -> None:
@@ -266,7 +267,7 @@ class Outbox:
                 await self._ledger.attempt(row.key)
             is_begun = False
             try:
-                message_id = await self._post(attempt)
+                message_id = await attempt.make(self._platform(to))
             except TargetGone as error:
                 self._gone[to] = (self._world.clock.now() + GONE_SECONDS, str(error))
                 return await self._abandon(row.key, str(error))
@@ -296,43 +297,6 @@ class Outbox:
                 await self._ledger.confirm(row.key, message_id)
             self._world.kill_point("gateway.confirmed")
             return Delivery(state="confirmed", message_id=message_id)
-
-    async def _post(self, attempt: PostAttempt) -> str:
-        """One attempt; finds out first what became of an earlier one."""
-        platform = self._platform(attempt.to)
-        if not attempt.is_resolved and (found := await self._resolve(platform, attempt)):
-            return found
-        try:
-            return await self._post_once(platform, attempt)
-        except PostUncertain:
-            attempt.is_resolved = False
-            found = await self._resolve(platform, attempt)
-            return found or await self._post_once(platform, attempt)
-
-    async def _post_once(self, platform: LivePlatform, attempt: PostAttempt) -> str:
-        try:
-            return await platform.adapter.post(attempt.to, attempt.post, attempt.key)
-        except PostRejected:
-            if attempt.post.is_plain:
-                raise
-            attempt.post = replace(attempt.post, is_plain=True)
-            return await platform.adapter.post(attempt.to, attempt.post, attempt.key)
-
-    async def _resolve(self, platform: LivePlatform, attempt: PostAttempt) -> str:
-        """The id of the message if an earlier attempt sent it; "" if it can be sent now.
-        PostUncertain when nobody can tell."""
-        match platform.manifest.abilities.resolution:
-            case "key":
-                found = ""
-            case "read_back":
-                since = attempt.at - CLOCK_SKEW_SECONDS
-                found = await platform.adapter.find_post(
-                    attempt.to, attempt.post, attempt.key, since
-                )
-            case "none":
-                raise PostUncertain("The platform cannot tell whether the message was sent.")
-        attempt.is_resolved = True
-        return found
 
     async def _edit(
         self, key: str, to: Address, message_id: str, post: Post, *, patient: bool
@@ -413,17 +377,6 @@ class Outbox:
 
     def _jitter(self, seconds: float) -> float:
         return seconds * (1.0 + 0.1 * self._world.chance.random())
-
-
-class PostAttempt:
-    """A post on its way. `is_resolved`: no earlier attempt may have succeeded."""
-
-    def __init__(self, key: str, to: Address, post: Post, at: float, is_resolved: bool) -> None:
-        self.key = key
-        self.to = to
-        self.post = post
-        self.at = at
-        self.is_resolved = is_resolved
 
 
 def address_of(row: PostRow) -> Address:

@@ -12,8 +12,9 @@ from hermes.hosting.run_executor import RunExecutor
 from hermes.journal.deliveries import DeliveryLedger
 from hermes.surfaces.gateway.access import Access, Authorization
 from hermes.surfaces.gateway.options import GatewayOptions
-from hermes.surfaces.gateway.outbox import LivePlatform, Outbox
+from hermes.surfaces.gateway.outbox import Outbox
 from hermes.surfaces.gateway.platform import Address, Inbound
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 from hermes.surfaces.gateway.receipts import Receipts
 from hermes.surfaces.gateway.routes import Routes
 

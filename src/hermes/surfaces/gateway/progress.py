@@ -14,8 +14,9 @@ from hermes.core.errors import PlatformError
 from hermes.core.messages import ToolCall
 from hermes.core.world import World
 from hermes.surfaces.gateway.options import DisplayOptions, ToolProgressLevel
-from hermes.surfaces.gateway.outbox import LivePlatform, Outbox
+from hermes.surfaces.gateway.outbox import Outbox
 from hermes.surfaces.gateway.platform import Address, Post
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 
 TYPING_SECONDS = 4.0
 # "Still working" appears after so long, and counts on as often.

@@ -17,8 +17,9 @@ from hermes.core.events import (
     QuestionAsked,
 )
 from hermes.hosting.run import Run
-from hermes.surfaces.gateway.outbox import LivePlatform, Outbox
+from hermes.surfaces.gateway.outbox import Outbox
 from hermes.surfaces.gateway.platform import Address, Choice, Inbound, Post
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 
 DENY = "deny"
 LABELS = {

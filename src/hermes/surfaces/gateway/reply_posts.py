@@ -25,8 +25,9 @@ from hermes.hosting.run import Run
 from hermes.surfaces.gateway.chunks import split_text
 from hermes.surfaces.gateway.media import MediaRules, ReplyMedia, extract_media
 from hermes.surfaces.gateway.options import StreamingOptions
-from hermes.surfaces.gateway.outbox import LivePlatform, Outbox
+from hermes.surfaces.gateway.outbox import Outbox
 from hermes.surfaces.gateway.platform import Address, Post
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 from hermes.surfaces.gateway.progress import TurnProgress
 from hermes.surfaces.gateway.reply_text import SILENT_NOTICE, is_silent, strip_reasoning
 from hermes.surfaces.gateway.streaming import StreamedReply
@@ -123,7 +124,8 @@ class TurnPoster:
                     self.progress.add_call(call)
             case ToolFinished():
                 self.progress.note_activity("waiting for the model")
-            case ApprovalAsked() | QuestionAsked() as asked:
+            case ApprovalAsked() | QuestionAsked() as asked if record.at >= self.run.created_at:
+                # What an earlier process asked is asked again.
                 self.progress.is_waiting = True
                 await self.target.on_question(asked)
             case ApprovalAnswered() | QuestionAnswered() as answered:

@@ -14,8 +14,9 @@ from hermes.core.world import World
 from hermes.surfaces.gateway.chunks import split_text
 from hermes.surfaces.gateway.media import strip_tags
 from hermes.surfaces.gateway.options import StreamingOptions
-from hermes.surfaces.gateway.outbox import Delivery, LivePlatform, Outbox
+from hermes.surfaces.gateway.outbox import Delivery, Outbox
 from hermes.surfaces.gateway.platform import Address, Post
+from hermes.surfaces.gateway.post_attempt import LivePlatform
 from hermes.surfaces.gateway.reply_text import may_become_silent, may_begin_tag, strip_reasoning
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,67 @@
+"""One post on its way to a platform, and how it is found out whether an earlier attempt arrived."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hermes.codec.values import replace
+from hermes.core.errors import PostRejected, PostUncertain
+from hermes.surfaces.gateway.options import PlatformOptions
+from hermes.surfaces.gateway.platform import Address, Manifest, Platform, Post
+
+# The clock of a platform may differ from ours.
+CLOCK_SKEW_SECONDS = 120.0
+
+
+class LivePlatform(NamedTuple):
+    """A platform of the running gateway."""
+
+    manifest: Manifest
+    adapter: Platform
+    options: PlatformOptions
+
+
+class PostAttempt:
+    """A post on its way. `is_resolved`: no earlier attempt may have succeeded. `at` is when it was
+    stored."""
+
+    def __init__(self, key: str, to: Address, post: Post, at: float, is_resolved: bool) -> None:
+        self.key = key
+        self.to = to
+        self.post = post
+        self.at = at
+        self.is_resolved = is_resolved
+
+    async def make(self, platform: LivePlatform) -> str:
+        """Send the post, unless an earlier attempt did; returns the id of the message.
+        PostUncertain when nobody can tell; other errors mean that it was not sent."""
+        if not self.is_resolved and (found := await self._resolve(platform)):
+            return found
+        try:
+            return await self._post(platform)
+        except PostUncertain:
+            self.is_resolved = False
+            found = await self._resolve(platform)
+            return found or await self._post(platform)
+
+    async def _post(self, platform: LivePlatform) -> str:
+        try:
+            return await platform.adapter.post(self.to, self.post, self.key)
+        except PostRejected:
+            if self.post.is_plain:
+                raise
+            self.post = replace(self.post, is_plain=True)
+            return await platform.adapter.post(self.to, self.post, self.key)
+
+    async def _resolve(self, platform: LivePlatform) -> str:
+        """The id of the message if an earlier attempt sent it; "" if it can be sent now."""
+        match platform.manifest.abilities.resolution:
+            case "key":
+                found = ""
+            case "read_back":
+                since = self.at - CLOCK_SKEW_SECONDS
+                found = await platform.adapter.find_post(self.to, self.post, self.key, since)
+            case "none":
+                raise PostUncertain("The platform cannot tell whether the message was sent.")
+        self.is_resolved = True
+        return found
