@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import get_args
 
 import pytest
 
 import hermes
 from hermes.codec.json import decode
 from hermes.commands.language import ENGLISH, FOLDER, LanguageFile, list_languages, load_language
-from hermes.config.session_settings import DisplaySettings
+from hermes.config.schema import find_setting
+from hermes.config.settings import Settings
 
 OTHERS = [name for name in list_languages() if name != "en"]
 SOURCE = Path(hermes.__file__).parent
@@ -26,8 +27,9 @@ def places(text: str) -> list[str]:
 
 
 def test_the_setting_knows_every_language_there_is() -> None:
-    kind = get_type_hints(DisplaySettings)["language"]
-    assert sorted(get_args(kind)) == sorted(list_languages())
+    setting = find_setting(Settings, ("display", "language"))
+    assert setting is not None
+    assert sorted(get_args(setting.kind)) == sorted(list_languages())
 
 
 def test_every_language_says_the_same_sentences() -> None:

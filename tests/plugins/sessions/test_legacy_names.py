@@ -158,12 +158,16 @@ async def test_an_image_backend_with_older_names_draws(
     assert (len(data) > 2_000_000) == ("large" in prompt)
 
 
+def plugin_finders() -> list[object]:
+    return [each for each in sys.meta_path if isinstance(each, PluginFinder)]
+
+
 async def test_nobody_but_the_plugin_sees_the_names(backend: Talk) -> None:
-    key = "image_gen/my-backend"
+    key, before = "image_gen/my-backend", plugin_finders()
     await hermes(backend, "plugins", "enable", key, "--isolation", "in_process", "--yes")
     await backend.say(calls("image_generate", prompt="a corgi"), says("Done."))
     assert not {"agent", "agent.image_gen_provider", "plugins"} & set(sys.modules)
-    assert not [each for each in sys.meta_path if isinstance(each, PluginFinder)]
+    assert plugin_finders() == before
     for name in ("agent.image_gen_provider", "plugins"):
         with pytest.raises(ImportError):
             importlib.import_module(name)

@@ -49,7 +49,8 @@ def test_what_is_set_is_shown_with_its_source(hermes: Terminal) -> None:
     assert shown["agent.api_max_retries"] == {"value": 3, "source": "default"}
     lines = hermes("config", "show").out.splitlines()
     assert [line.split() for line in lines if "max_turns" in line] == [
-        ["max_turns", "40", "config.yaml"]
+        ["max_turns", "40", "config.yaml"],
+        ["max_turns", "0", "default"],  # of scheduled jobs
     ]
 
 

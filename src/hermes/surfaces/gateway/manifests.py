@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hermes.app.app import App
 from hermes.codec.values import replace
+from hermes.config.extras import add_command
 from hermes.config.gateway_settings import PlatformOptions, platform_options
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, LoginRejected, NotFound
@@ -120,7 +121,7 @@ def build_adapter(platform: ConfiguredPlatform, context: PlatformContext) -> Pla
     try:
         factory = _load(manifest.adapter)
     except ImportError as error:
-        extra = f"; install it with `pip install 'hermes-agent[{manifest.extra}]'`"
+        extra = f"; install it with `{add_command(manifest.extra)}`"
         raise LoginRejected(
             f"{manifest.title} needs a library that is missing ({error.name})"
             f"{extra if manifest.extra else ''}."
