@@ -6,7 +6,8 @@ import re
 
 from hermes.policy.call import Call, Options, split_words
 from hermes.policy.patterns import regex, word_set
-from hermes.policy.programs.project_tools import is_foreign, targets_tests
+from hermes.policy.programs.network import LOOPBACK
+from hermes.policy.programs.project_tools import ask_if_open, is_foreign, targets_tests
 from hermes.policy.programs.python_code import follow_python
 from hermes.policy.programs.running import ask_if_destroying, own_program
 from hermes.policy.programs.script_code import check_code
@@ -83,7 +84,9 @@ def _nested_python(call: Call, words: list[str]) -> None:
 def _http_server(call: Call, words: list[str]) -> None:
     options = Options(words, "-b -d --bind --directory -p --protocol")
     folder = options.value("-d", "--directory")
-    if options.value("-b", "--bind") in ("0.0.0.0", "::") or (folder and not call.here(folder)):
+    bound = options.value("-b", "--bind") or "0.0.0.0"
+    local = LOOPBACK.match(bound) and bound != "0.0.0.0"
+    if not local or (folder and not call.here(folder)):
         call.ask("network_listen", "It serves files to the whole network.")
     elif not folder and not call.here("."):
         call.ask("network_listen", "It shows files outside the workspace.")
@@ -107,6 +110,7 @@ def run_script(call: Call, name: str, arguments: list[str]) -> Stream | None:
         elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
             return call.runs([name.rpartition("/")[2], *arguments])
         call.reads(*(each for each in arguments if each[:1] in "/~"))
+        ask_if_open(call, arguments)
         ask_if_destroying(call, arguments)
     return None
 
