@@ -3,9 +3,9 @@
     python scripts/measure_policy.py FOLDER [--only tldr] [--list ask --sample 200 --seed 1]
 
 FOLDER holds clones of tldr-pages/tldr and GTFOBins/GTFOBins.github.io, bare or checked out, at any
-depth. Most tldr commands are ordinary, so many questions mean false alarms; which of them are has to
-be judged by hand, for which `--list` prints decisions. GTFOBins shows how programs read, write
-and send files and start shells, so every `allow` has to be explained. Nothing is run.
+depth. Most tldr commands are ordinary, so many questions mean false alarms; which ones are has to
+be judged by hand, for which `--list` prints decisions. GTFOBins shows how programs read, write and
+send files and start shells, so every `allow` has to be explained. Nothing is run.
 """
 
 from __future__ import annotations
