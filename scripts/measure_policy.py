@@ -125,7 +125,7 @@ def gtfobins_commands(files: dict[str, str]) -> Iterator[tuple[str, str]]:
     for name, text in files.items():
         function = ""
         for found in re.finditer(
-            r"(?m)^  ([\w-]+):$|^  - code: (?:\|-?\n((?:      .*\n)+)|(.+))", text
+            r"(?m)^  ([\w-]+):$|^  - code: (?:\|-?\n((?:      .*\n|\n)+)|(.+))", text
         ):
             if found[1]:
                 function = found[1]
