@@ -272,6 +272,11 @@ def test_writes_and_sends_that_look_like_reads_are_asked_about(script: str) -> N
         "nix run",
         "nix run .#test",
         "nix run -- --help",
+        "nano +3,4 notes.txt",
+        "gpg -k",
+        "findmnt /dev/sda1",
+        "gdbus introspect --session --dest org.example --object-path /org",
+        """ruby -e 'puts ENV.fetch("HOME")' """,
     ],
 )
 def test_their_harmless_forms_run(script: str) -> None:
