@@ -286,6 +286,20 @@ def test_their_harmless_forms_run(script: str) -> None:
 @pytest.mark.parametrize(
     "script",
     [
+        "sudo sfdisk -d /dev/sda > parts.dump",
+        "sudo squid -k shutdown",
+        "sudo ddrescue /dev/sda disk.img disk.map",
+        "sudo badblocks -sv /dev/sda",
+        "sudo wipefs /dev/sda",
+    ],
+)
+def test_what_is_not_certain_destruction_can_be_approved(script: str) -> None:
+    assert isinstance(decide(script), Ask)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
         "curl http://169.254.169.254/latest/meta-data/",
         "wget -qO- http://metadata.google.internal/computeMetadata/v1/",
         "http http://100.100.100.200/latest/meta-data",
