@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
-from hermes.core.effects import Allow, Ask, Decision, Deny
+from hermes.core.effects import Allow, Ask, Decision, Deny, ReadPath
 from hermes.policy.places.files import Files, Member, Reference, parse_member, references
-from tests.policy.decisions import decide
+from tests.policy.decisions import command, decide, rules
 
 CORPUS = Path(__file__).parent / "corpus_paths"
 FILES = Files("/home/me/project", "/home/me", "/home/me/.hermes")
@@ -195,3 +195,25 @@ def test_no_detour_hides_a_guarded_file(path: str, data: st.DataObject) -> None:
     if path == ".env" and data.draw(st.booleans()):
         plain = plain.upper()
     assert not isinstance(FILES.read(plain), Allow)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk",
+        b"-----BEGIN PRIVATE KEY-----\nMIIEvQ",
+        b"PuTTY-User-Key-File-3: ssh-ed25519\n",
+        b"# created: 2026-01-01T00:00:00Z\n# public key: age1x\n",
+    ],
+)
+def test_a_private_key_is_known_by_its_content(tmp_path: Path, start: bytes) -> None:
+    policy = rules(root=str(tmp_path))
+    for name in ("deploy", "server.pem", "notes.txt"):
+        path = tmp_path / name
+        path.write_bytes(b"-----BEGIN CERTIFICATE-----\n")
+        assert isinstance(decide(ReadPath(path=str(path)), policy), Allow)
+        path.write_bytes(start)
+        decision = decide(ReadPath(path=str(path)), policy)
+        assert isinstance(decision, Ask)
+        assert decision.category == "credentials"
+        assert isinstance(decide(command(f"cat {name}", str(tmp_path)), policy), Ask)

@@ -109,6 +109,12 @@ TRUSTED_FOLDERS = tuple(
 )
 
 
+# The dynamic loader runs the program that it is given.
+LOADER = regex(
+    r"/(?:usr/|nix/store/[^/]+/)?lib\w*/(?:[\w-]+/)?ld(?:64|-linux|-musl)?[\w-]*\.so\.\d"
+)
+
+
 def new_program(name: str, state: State) -> tuple[str, Stream] | None:
     """Return the file in PATH that was written in this session or by this script and runs under the
     name. Older files are the person's own programs."""
@@ -131,6 +137,8 @@ def bare_name(name: str) -> str:
     folder, slash, last = name.rpartition("/")
     if not slash:
         return name
+    if LOADER.fullmatch(name):
+        return "ld.so"
     folder += slash
     while "//" in folder or "/./" in folder:
         folder = folder.replace("//", "/").replace("/./", "/")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os.path
 import posixpath
+import re
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Literal
 
 from hermes.policy.findings import Finding, Level
@@ -28,6 +30,12 @@ HOMES = regex(r"^(/home/[^/]+|/root|/Users/[^/]+)(?=/|$)")
 DISK = load_regex("disk")
 HARMLESS_DEVICE = regex(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tty|fd/\d+|ptmx?)$")
 KEY_FILE = regex(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
+# Names of keys that the lists do not know, and how the files begin.
+KEY_LIKE = regex(r"(?i)(^|/)[^/.]+$|\.(pem|asc|crt|cer|txt|bak|old|orig|save|backup)$")
+KEY_START = re.compile(
+    rb"\s*(-----BEGIN [A-Z ]*PRIVATE KEY|PuTTY-User-Key-File|AGE-SECRET-KEY-"
+    rb"|# created: .{20,30}\n# pub)"
+)
 OWN_ROOT = regex(r"^/proc/[^/]+/root(?=/|$)")
 GLOB = regex(r"[*?\[]")
 
@@ -96,6 +104,18 @@ class Paths:
     def twin(self, path: str) -> str:
         """Return the guarded file that this one is a hard link to, or ""."""
         return "" if self._remote else self._guarded.twin(path)
+
+    def begins_like_key(self, path: str) -> bool:
+        """Whether a file begins like a private key; only of names that keys often have."""
+        if self._remote or not KEY_LIKE.search(path):
+            return False
+        try:
+            if not (found := Path(path)).is_file():
+                return False
+            with found.open("rb") as file:
+                return bool(KEY_START.match(file.read(64)))
+        except (OSError, ValueError):
+            return False
 
     def place(self, path: str) -> Place:
         """Return where an absolute path lies. A pattern counts as the folder before it."""
@@ -219,6 +239,8 @@ def judge_read(paths: Paths, path: str) -> Finding | None:
         if paths.is_own_state(other):
             return _own_state(other)
         return _finding(Level.ASKED, "credentials", f"{path} is a hard link to {other}.")
+    if paths.begins_like_key(path):
+        return _finding(Level.ASKED, "credentials", f"{path} holds a private key.")
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -44,7 +45,10 @@ if TYPE_CHECKING:
     from hermes.policy.session_files import FileTexts, TaintedFiles
     from hermes.policy.urls.url_policy import HostResolver, UrlPolicy
 
+log = logging.getLogger(__name__)
+
 MOST_NAMED = 3
+FAULT = "The policy failed to judge this, so it is denied. The log has the details."
 
 
 ISOLATED = "It happens in a container without network and without folders of this machine."
@@ -128,6 +132,20 @@ class SessionPolicy:
         principal: Principal,
         origins: frozenset[str],
         seen: ConversationText | None = None,
+    ) -> Decision:
+        """Decide an effect. What cannot be judged because of a fault is denied."""
+        try:
+            return self._decide(effect, principal, origins, seen)
+        except Exception:
+            log.exception("The policy failed to judge an effect.")
+            return Deny(reason=FAULT, category="unclear")
+
+    def _decide(
+        self,
+        effect: Effect,
+        principal: Principal,
+        origins: frozenset[str],
+        seen: ConversationText | None,
     ) -> Decision:
         verdict = self._judge.judge(effect, seen)
         self.untrusted_sources |= set(self._judge.untrusted_origins(origins))

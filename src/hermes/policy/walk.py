@@ -119,7 +119,7 @@ class ScriptWalk:
     def _pieces(self, script: str, state: State) -> None:
         """Follow the lines of a text that cannot be parsed as a whole."""
         if BOMB.search(script):
-            self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
+            self._never("it is a fork bomb")
         for line in re.split(r"[;\n]|&&|\|\|", script)[:200]:
             try:
                 self.script(parse(line.strip(" \t;&|()")), state.copy(), ANYTHING)
@@ -128,6 +128,8 @@ class ScriptWalk:
 
     def script(self, script: Script, state: State, stdin: Stream) -> Stream:
         streams = [self._command(command, state, stdin) for command in script.commands]
+        if any(each.origin == "endless" for each in streams):
+            self.ask("disk", "It reads from a source that never ends.")
         if len(streams) == 1:
             return streams[0]
         origin = next((each.origin for each in streams if each.origin), "")
@@ -152,8 +154,11 @@ class ScriptWalk:
         if name == "command_not_found_handle":
             self.ask("shell_escape", "It sets a handler for missing commands.")
         self._uncalled[id(body)] = (body, state.copy())
-        if is_fork_bomb(name, body):
-            self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
+        if is_fork_bomb(name, body, state.functions):
+            self._never("it is a fork bomb")
+
+    def _never(self, reason: str) -> None:
+        self.add(Finding(level=Level.NEVER, category="power", reason=reason))
 
     def _block(self, block: Block, state: State, stdin: Stream) -> Stream:
         expander = self._expander(state, stdin)
@@ -174,7 +179,7 @@ class ScriptWalk:
                 out = self._loop(block, state, stdin)
             case "loop":
                 if spawns_endlessly(block):
-                    self.ask("power", "It starts processes without end.")
+                    self._never("it starts processes without end")
                 for word in block.words:
                     expander.texts(word)
                 out = self._loop(block, state, stdin)

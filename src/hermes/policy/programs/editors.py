@@ -199,6 +199,9 @@ def _starts(text: str) -> bool:
     return bool("\\=" in replaced or typed or STARTS.search(bare))
 
 
+AT_LINE = regex(r"\+\d*(?:[,:]\d+)?")
+
+
 def _split_commands(words: list[str], *, grouped: bool) -> tuple[list[str], list[str]]:
     """Return the commands for an editor, and the files it opens."""
     told, names = list[str](), list[str]()
@@ -207,7 +210,7 @@ def _split_commands(words: list[str], *, grouped: bool) -> tuple[list[str], list
         word = rest.pop(0)
         together = GROUPED.fullmatch(word) if grouped else None
         if word.startswith("+"):
-            told.append(word[1:])
+            told += [] if AT_LINE.fullmatch(word) else [word[1:]]
         elif together and together[1]:
             told.append(together[1])
         elif (word in COMMAND_OPTIONS or together) and rest:

@@ -164,6 +164,8 @@ def check_ln(call: Call) -> Stream:
     if not names:
         return NOTHING
     link = names[-1] if len(names) > 1 else posixpath.basename(names[0])
+    if (folder := options.value("-t", "--target-directory")) is not None:
+        link = posixpath.join(folder, posixpath.basename(names[0]))
     call.writes(link)
     if options.has("-s", "--symbolic"):
         base = posixpath.dirname(call.path(link))

@@ -6,12 +6,13 @@ import re
 
 from hermes.policy.call import Call, Options, split_words
 from hermes.policy.patterns import regex, word_set
-from hermes.policy.programs.project_tools import is_foreign, targets_tests
+from hermes.policy.programs.project_tools import ask_if_open, is_foreign, targets_tests
 from hermes.policy.programs.python_code import follow_python
 from hermes.policy.programs.running import ask_if_destroying, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import UNKNOWN, Stream
 
+LOOPBACK = regex(r"localhost$|127(?:\.\d+){3}$|\[?::1\]?$")
 # A line that IPython runs in a shell.
 SHELL_LINE = regex(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
 
@@ -83,7 +84,9 @@ def _nested_python(call: Call, words: list[str]) -> None:
 def _http_server(call: Call, words: list[str]) -> None:
     options = Options(words, "-b -d --bind --directory -p --protocol")
     folder = options.value("-d", "--directory")
-    if options.value("-b", "--bind") in ("0.0.0.0", "::") or (folder and not call.here(folder)):
+    # Without an address it listens on all of them.
+    local = LOOPBACK.match(options.value("-b", "--bind") or "")
+    if not local or (folder and not call.here(folder)):
         call.ask("network_listen", "It serves files to the whole network.")
     elif not folder and not call.here("."):
         call.ask("network_listen", "It shows files outside the workspace.")
@@ -107,6 +110,7 @@ def run_script(call: Call, name: str, arguments: list[str]) -> Stream | None:
         elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
             return call.runs([name.rpartition("/")[2], *arguments])
         call.reads(*(each for each in arguments if each[:1] in "/~"))
+        ask_if_open(call, arguments)
         ask_if_destroying(call, arguments)
     return None
 

@@ -15,6 +15,8 @@ LOOPBACK = regex(
 )
 # Ports of databases and registries with an HTTP interface.
 STORES = regex(r":(9200|9201|5984|8086|8123|8500|2379|15672|6333|7700|8983|2375|5000)(/|$)")
+# Schemes whose addresses hold what is sent, or with which curl does more than fetch.
+SPEAKS = regex(r"(?i)(?:gopher|dict|telnet|smtp|imap|pop3|ldap|rtsp|rtmp|mqtt|tftp|smb|ws)\w?://")
 METADATA = regex(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
 
 
@@ -59,9 +61,11 @@ def _transfer(call: Call, urls: list[str], sends: bool, local: bool) -> None:
         call.ask("network_out", f"It sends data to {_show_urls(urls)}.")
     for url in urls:
         if METADATA.search(url):
-            call.ask(
+            call.deny(
                 "credentials", f"The address {url} exposes the cloud credentials of this machine."
             )
+        if SPEAKS.match(url):
+            call.ask("network_out", f"It sends text of its own to {url}.")
         if (UNKNOWN in url or SOME in url) and not local and not is_plain(call, url):
             call.ask("network_out", "It puts a value known only at run time into a URL.")
         if url.startswith("file:"):

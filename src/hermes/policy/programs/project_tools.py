@@ -53,7 +53,12 @@ GOES = regex(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]
 EDITING = regex(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
 HARMLESS_OPTION = load_regex("data_option")
 CODE_SEARCH = regex(r"^(-B|--rulesdir|--plugin-dir|--lua-dir|--rootdir|--prefix-dir)$")
-OPEN_TO_ALL = regex(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none|insecure)\b")
+OPEN_TO_ALL = regex(
+    r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none|insecure)\b|--host( -|$)"
+)
+ALL_INTERFACES = regex(
+    r"(^|[ =])(0\.0\.0\.0|\[?::\]?)(:\d+)?( |$)|(-b|--bind|--addr|--listen)[= ]:\d"
+)
 CODE_FILE = regex(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
 
 
@@ -145,10 +150,16 @@ def is_foreign(call: Call, text: str) -> bool:
     return call.paths.place(path) in ("scratch", "outside", "home")
 
 
+def ask_if_open(call: Call, words: list[str]) -> None:
+    """Ask about a server that listens on all interfaces."""
+    if ALL_INTERFACES.search(" ".join(words)):
+        call.ask("network_listen", "It lets everyone on the network use this machine.")
+
+
 def _check_words(call: Call, words: list[str]) -> None:
     """Ask about recording, open servers and remote code."""
-    text = " ".join(words)
-    if OPEN_TO_ALL.search(text):
+    ask_if_open(call, words)
+    if OPEN_TO_ALL.search(" ".join(words)):
         call.ask("network_listen", "It lets everyone on the network use this machine.")
     for word in words:
         if is_remote(word) and CODE_FILE.search(word):

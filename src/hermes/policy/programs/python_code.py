@@ -47,7 +47,7 @@ def follow_python(call: Call, code: str) -> bool:
     call.work(reason="It runs inline Python code.")
     check_secret_names(call, code)
     nodes = [node for node in _nodes(tree) if type(node) in READ]
-    forks = "fork" in code
+    forks = "fork" in code or "Popen" in code
     reader = _Reader(call)
     reader.imports(nodes)
     for node in nodes:
@@ -89,7 +89,13 @@ READ = frozenset(
 
 
 def _forks(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr == "fork" for node in _nodes(loop))
+    """Whether a loop copies the process, or without an end starts others and waits for none."""
+    nodes = _nodes(loop)
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    if "fork" in names or not (isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)):
+        return "fork" in names
+    waits = names & {"wait", "communicate", "sleep", "join", "run"}
+    return "Popen" in names and not waits and not any(isinstance(n, ast.Break) for n in nodes)
 
 
 def _is_among(name: str, names: Collection[str]) -> bool:

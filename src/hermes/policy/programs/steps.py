@@ -103,8 +103,10 @@ def _has_verb(verbs: str, words: list[str]) -> bool:
 
 
 def is_plain(call: Call, word: str) -> bool:
-    """Whether the unknown part of an address is a harmless environment variable."""
-    return word in call.state.plain and "?" not in word and "=" not in word
+    """Whether the unknown part of an address is a harmless environment variable. As a label of a
+    host name it would be sent to whoever answers for the domain."""
+    label = "://" not in word and re.search(rf"[{UNKNOWN}{SOME}][^/]*\.", word)
+    return word in call.state.plain and "?" not in word and "=" not in word and not label
 
 
 def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None:
@@ -203,6 +205,8 @@ def _select_one(selector: str, call: Call, options: Options) -> list[str]:
             return call.arguments
         case ".":
             return ["."]
+        case "lines":
+            return call.stdin.text.replace(UNKNOWN, "").split("\n")
         case "stdin":
             return [call.stdin.text] if call.stdin.known and call.stdin.text else []
         case "input":

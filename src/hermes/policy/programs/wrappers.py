@@ -25,7 +25,10 @@ def _inner(call: Call, taking: str, skipped: int) -> list[str]:
 
 
 def check_wrapper(call: Call) -> Stream | None:
-    return _run_given(call, _inner(call, call.record.values, call.record.skip))
+    out = _run_given(call, _inner(call, call.record.values, call.record.skip))
+    if out is not None and out.origin == "endless" and "ends" in call.record.flags:
+        return ANYTHING
+    return out
 
 
 def _run_given(call: Call, words: list[str]) -> Stream | None:
@@ -47,8 +50,9 @@ def check_rights(call: Call) -> Stream | None:
         return call.runs_text(text)
     if inner and inner[0] == "--":
         inner = inner[1:]
+    found = bool(inner) and is_known(inner[0])
     for index, word in enumerate(call.arguments[1:20], 1):
-        if word in GIVEN:
+        if word in GIVEN and not found:
             call.probes(quote_words(call.arguments[index:]))
     if call.name == "sudo":
         _enter(call, options.value("-D", "--chdir"))
@@ -184,13 +188,13 @@ def check_nix(call: Call) -> Stream | None:
     verb, rest = (words.operands[:1] or [""])[0], words.operands[1:]
     at = next((i for i, word in enumerate(rest) if word in ("-c", "--command")), len(rest))
     named = [word for word in rest[:at] if not word.startswith("-")]
-    here = all(re.match(r"\.{0,1}/?[\w./-]*#|\.{1}($|/|#)|nixpkgs#?$", word) for word in named[:1])
+    here = all(re.match(r"\.?(/[\w./-]*)?#|\.($|/)", word) for word in named[:1])
+    program = (named[:1] or [""])[0].rpartition("#")[2].rpartition(".")[2]
+    if verb == "run" and is_known(program):
+        behind = rest[rest.index(named[0]) + 1 :]
+        call.runs([program, *(behind[1:] if behind[:1] == ["--"] else behind)])
     if verb in ("build", "fmt", "develop", "run", "log", "eval", "repl", "print-dev-env") and here:
         call.work("network", "It builds the project.")
-        program = (named[:1] or [""])[0].rpartition("#")[2].rpartition(".")[2]
-        if verb == "run" and is_known(program):
-            behind = words.operands[words.operands.index(named[0]) + 1 :]
-            return call.runs([program, *(behind[1:] if behind[:1] == ["--"] else behind)])
         return call.runs(rest[at + 1 :]) if rest[at + 1 :] else None
     if verb == "flake" and named[:1] and named[0] in ("check", "show", "metadata", "info", "lock"):
         call.work("network", "It reads the project.")

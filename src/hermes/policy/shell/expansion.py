@@ -28,6 +28,9 @@ SLICE = regex(r"\s*(-?\d+)(?:\s*:\s*(-?\d+))?\s*")
 NUMBERS = {"?": "0", "#": "1", "$": "4711", "!": "%last", "RANDOM": "7", "LINENO": "1"}
 MOST_WORDS = 512
 MOST_BRACES = 64
+# A shell that makes more words from braces runs out of memory sooner or later.
+MOST_EXPANDED = 200_000
+LONGEST_RANGE = 1_000_000
 Fields = tuple[str, ...]
 
 
@@ -304,6 +307,8 @@ def braces(word: Word) -> list[Word]:
         else:
             signs.append(part)
     words = [_join(each) for each in _expand(signs)]
+    if len(words) > MOST_WORDS and _count(signs) > MOST_EXPANDED:
+        raise Unclear("braces that expand to too many words")
     return words if len(words) <= MOST_WORDS else [*words[:MOST_WORDS], (Text(text=UNKNOWN),)]
 
 
@@ -331,6 +336,15 @@ def _expand(signs: list[Part]) -> list[list[Part]]:
             )
             return list(islice(made, MOST_WORDS + 1))
     return [signs]
+
+
+def _count(signs: list[Part]) -> int:
+    """Return how many words the braces make, at least."""
+    for start, sign in enumerate(signs):
+        if _is(sign, "{") and (found := _alternatives(signs, start)):
+            end, choices = found
+            return sum(map(_count, choices)) * _count(signs[end + 1 :])
+    return 1
 
 
 def _alternatives(signs: list[Part], start: int) -> tuple[int, list[list[Part]]] | None:
@@ -367,6 +381,8 @@ def _range(signs: list[Part]) -> list[list[Part]]:
 
 
 def _steps(first: int, last: int) -> range:
+    if abs(last - first) > LONGEST_RANGE:
+        raise Unclear("braces that expand to too many words")
     if first <= last:
         return range(first, min(last, first + MOST_WORDS) + 1)
     return range(first, max(last, first - MOST_WORDS) - 1, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from hermes.core.ports import ShellSetup
@@ -18,6 +19,7 @@ from hermes.policy.shell.tree import (
     Simple,
     Text,
     Unclear,
+    Word,
 )
 
 # As it is usually quoted, often without the blanks that a shell needs.
@@ -26,44 +28,76 @@ BOMB = regex(
 )
 
 
-def is_fork_bomb(name: str, body: Command) -> bool:
-    """Whether a function calls itself in a pipe or in the background."""
-    calls = list(_calls(name, body, loose=False))
+CONSTANT = frozenset(("true", ":", "yes", "false", "[ 1", "[ true", "test 1", "! false"))
+_NONE: Mapping[str, Command] = {}
+
+
+def is_fork_bomb(name: str, body: Command, functions: Mapping[str, Command] = _NONE) -> bool:
+    """Whether a function calls itself in a pipe or in the background, maybe through others."""
+    others = {other: each for other, each in functions.items() if other != name}
+    calls = list(_calls(name, body, others, loose=False))
     return any(calls) and (len(calls) > 1 or calls[0])
 
 
-def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
+def _calls(
+    name: str, command: Command | Script, others: dict[str, Command], *, loose: bool
+) -> list[bool]:
     """Return one entry for each call of the function: whether it runs beside its caller."""
     match command:
         case Simple(words=words):
-            first = words[0] if words else ()
-            own = len(first) == 1 and isinstance(first[0], Text) and first[0].text == name
-            return [loose] if own else []
+            called = _literals(words[:1])
+            if called and called[0] in others:
+                # Each function is followed once.
+                return _calls(name, others.pop(called[0]), others, loose=loose)
+            return [loose] if called == [name] else []
         case Pipeline(commands=commands):
-            return [found for each in commands for found in _calls(name, each, loose=True)]
+            return [found for each in commands for found in _calls(name, each, others, loose=True)]
         case Block(bodies=bodies):
-            return [found for each in bodies for found in _calls(name, each, loose=loose)]
+            return [found for each in bodies for found in _calls(name, each, others, loose=loose)]
         case Function(body=inner):
-            return _calls(name, inner, loose=loose)
+            return _calls(name, inner, others, loose=loose)
         case Script(commands=commands):
             background = command.background
             return [
                 found
                 for index, each in enumerate(commands)
-                for found in _calls(name, each, loose=loose or index in background)
+                for found in _calls(name, each, others, loose=loose or index in background)
             ]
 
 
 def spawns_endlessly(block: Block) -> bool:
     """Whether an endless loop starts a background process in every round."""
-    if block.kind != "loop" or len(block.bodies) != 2:
+    *condition, body = block.bodies
+    if not body.background:
         return False
-    condition, body = block.bodies
-    endless = _names(condition) <= {"true", ":", "yes"} and bool(body.background)
+    endless = _is_always_true(condition[0]) if condition else _has_no_condition(block.words)
     # A round may wait for something or end the loop.
     return endless and _names(body, loose=False).isdisjoint(
         ("wait", "sleep", "read", "break", "exit", "return", "inotifywait", "usleep")
     )
+
+
+def _is_always_true(condition: Script) -> bool:
+    """Whether the condition of a loop is constant. The tree does not tell `until` from `while`."""
+    if len(condition.commands) != 1:
+        return False
+    match condition.commands[0]:
+        case Simple(words=words):
+            return " ".join(_literals(words)).removesuffix(" ]") in CONSTANT
+        case Block(kind="test", words=words):
+            return bool(re.fullmatch(r"[1-9]\d*|true", " ".join(_literals(words)).strip()))
+    return False
+
+
+def _has_no_condition(words: Sequence[Word]) -> bool:
+    """Whether the head of `for ((…;…;…))` has no condition or a constant one."""
+    _, _, rest = "".join(_literals(words)).partition(";")
+    return rest.partition(";")[0].strip() in ("", "1", "true") and ";" in rest
+
+
+def _literals(words: Sequence[Word]) -> list[str]:
+    """Return the words as texts; one with expansions is empty."""
+    return ["".join(p.text if isinstance(p, Text) else "" for p in word) for word in words]
 
 
 def _names(script: Script, *, loose: bool = True) -> set[str]:
