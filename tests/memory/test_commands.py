@@ -80,7 +80,7 @@ def test_everything_waits_for_a_word_when_wanted(hermes: Hermes) -> None:
     assert SECRET in hermes("memory", "pending")
     assert "Accepted" in hermes("memory", "accept", "c1")
     assert "m1" in hermes("memory", "list")
-    assert "There is no pending change c1; `hermes memory pending` lists them." in hermes(
+    assert "There is no pending change c1; see `hermes memory pending`." in hermes(
         "memory", "reject", "c1", code=1
     )
     assert "1 entries" in hermes("memory", "status")

@@ -126,7 +126,7 @@ async def test_what_is_rejected_never_stands(notes: Notes) -> None:
         await notes.memories.accept(waiting.id, source=PERSON)
     except NotFound as error:
         assert str(error) == (
-            f"There is no pending change c{waiting.id}; `hermes memory pending` lists them."
+            f"There is no pending change c{waiting.id}; see `hermes memory pending`."
         )
     else:
         raise AssertionError

@@ -90,7 +90,7 @@ def parse_line(
             continue
         option = known.get(word)
         if option is None:
-            raise UsageError(f"There is no option {word}; there are {', '.join(known)}.")
+            raise UsageError(f"There is no option {word}; known: {', '.join(known)}.")
         if option.kind in ("flag", "off"):
             given[option.field] = option.kind == "flag"
         elif not rest:

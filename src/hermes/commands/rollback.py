@@ -171,7 +171,7 @@ async def snapshot_command(here: CommandContext, argument: str) -> str | None:
             snapshots = await asyncio.to_thread(list_snapshots, home)
             named = [each for n, each in enumerate(snapshots, 1) if rest in (str(n), each.name)]
             if not named:
-                raise NotFound(f"There is no snapshot {rest!r}; /snapshot lists them.")
+                raise NotFound(f"There is no snapshot {rest!r}; see /snapshot.")
             return (
                 "A snapshot cannot be restored while this session is open. Quit, then run:\n"
                 f"  hermes import {named[0].file}\nIt backs up the files that it replaces."

@@ -200,9 +200,7 @@ class Accounts:
         if provider in self.logins() or provider in self.store.auth_file.peek().providers():
             return provider
         near = tuple(suggest_names(provider, (*self._catalogue.vendors, *self.logins())))
-        raise NotFound(
-            f"There is no provider {provider!r}; `hermes model list` lists them.", near=near
-        )
+        raise NotFound(f"There is no provider {provider!r}; see `hermes model list`.", near=near)
 
     async def _names(self) -> list[str]:
         """Return the providers that have a key or login of any kind."""

@@ -77,7 +77,7 @@ class CronService:
         """The job that a person names by id, prefix of an id, or name."""
         found = match_jobs(await self.all(actor), reference)
         if not found:
-            raise NotFound(f"There is no job {reference!r}; `hermes cron list --all` lists them.")
+            raise NotFound(f"There is no job {reference!r}; see `hermes cron list --all`.")
         if len(found) > 1:
             names = ", ".join(f"{job['id']} ({job.get('name')})" for job in found)
             raise UsageError(f"{reference!r} means several jobs: {names}; use an id.")

@@ -87,7 +87,7 @@ def package_name(requirement: str) -> str:
 def _requirements(name: str) -> tuple[str, ...]:
     known = [extra.name for extra in EXTRAS]
     if name not in known:
-        raise NotFound(f"There is no extra {name!r}; there are {', '.join(known)}.")
+        raise NotFound(f"There is no extra {name!r}; known: {', '.join(known)}.")
     return extra_requirements()[name]
 
 

@@ -329,7 +329,7 @@ class Memories:
         if number not in waiting:
             near = tuple(f"c{id}  {preview(each.text)}" for id, each in waiting.items())
             raise NotFound(
-                f"There is no pending change c{number}; `hermes memory pending` lists them.", near
+                f"There is no pending change c{number}; see `hermes memory pending`.", near
             )
         return waiting[number]
 

@@ -84,7 +84,7 @@ class PluginRequests:
         """Answer a request of the plugin. `caller` belongs to the running call; raise Denied
         without one."""
         if caller is None:
-            raise Denied("The host serves a plugin only during a call.")
+            raise Denied("The plugin asked for something outside of a call; this was refused.")
         caller.questions += 1
         if caller.questions > MOST_QUESTIONS and caller is not NO_CALLER:
             raise Denied(f"A call may make at most {MOST_QUESTIONS} requests.")

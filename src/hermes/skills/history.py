@@ -116,9 +116,7 @@ class SkillHistory:
         matches = [one for one in versions if id and one.id.startswith(id)]
         if len(matches) != 1:
             near = tuple(one.id for one in versions[-3:])
-            raise NotFound(
-                f"Skill {name} has no version {id!r}; `skills history` lists them.", near
-            )
+            raise NotFound(f"Skill {name} has no version {id!r}; see `skills history`.", near)
         return matches[0]
 
     def tree(self, version: Version) -> Tree:

@@ -178,8 +178,8 @@ def validate_skill(text: str, name: str) -> Skill:
 def check_name(name: str) -> str:
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
-            f"{name[:80]!r} is not a valid skill name: use lower-case letters, digits, '.', '_', "
-            f"'-', at most {LONGEST_NAME}, starting with a letter or digit."
+            f"{name[:80]!r} is not a valid skill name: use at most {LONGEST_NAME} of a-z, 0-9, "
+            "'.', '_' and '-', without '..', starting with a letter or digit."
         )
     return name
 

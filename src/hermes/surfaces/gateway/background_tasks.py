@@ -49,7 +49,7 @@ class BackgroundTasks:
     async def stop(self, task_id: str) -> str:
         found = self._tasks.get(task_id)
         if found is None:
-            return f"There is no background task {task_id}; /agents lists them."
+            return f"There is no background task {task_id}; see /agents."
         found.task.cancel()
         return f"{task_id} is stopped."
 

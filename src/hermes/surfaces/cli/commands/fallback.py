@@ -119,7 +119,7 @@ def remove(ctx: click.Context, which: str) -> str:
         if which in (str(index + 1), each.model, names[index])
     ]
     if not matches:
-        raise NotFound(f"There is no fallback model {which!r}; `hermes fallback list` lists them.")
+        raise NotFound(f"There is no fallback model {which!r}; see `hermes fallback list`.")
     if len(matches) > 1:
         raise UsageError(f"{which!r} is in the list {len(matches)} times; give its position.")
     save_chain(config, tuple(each for n, each in enumerate(chain) if n != matches[0]))

@@ -323,9 +323,9 @@ def peer(models: UserModels, user: str | None, ai: str | None) -> str:
 
 @honcho_command.text("Show or set how much is added to a message.", with_user_models)
 @click.option(
-    "--context", type=click.IntRange(min=0), help="Limit the tokens of facts (0: no limit)."
+    "--context", type=click.IntRange(min=0), help="Limit facts (in tokens) (0: no limit)."
 )
-@click.option("--dialectic", type=click.IntRange(min=1), help="Limit the characters of reasoning.")
+@click.option("--dialectic", type=click.IntRange(min=1), help="Limit reasoning (in characters).")
 def tokens(models: UserModels, context: int | None, dialectic: int | None) -> str:
     settings = _set(models, dialecticMaxChars=dialectic)
     if context is not None:

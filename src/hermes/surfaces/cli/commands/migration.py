@@ -154,7 +154,7 @@ MOST_SHOWN = 5
 @dry_run_option
 @click.option("--overwrite", is_flag=True, help="With hermes-agent: replace what already exists.")
 @click.option("--secrets", is_flag=True, help="With hermes-agent: also import API keys.")
-@click.option("--external", is_flag=True, help="With FILE: also restore files outside the home.")
+@click.option("--external", is_flag=True, help="With FILE: also restore files outside HERMES_HOME.")
 @click.option(
     "-y", "-f", "--yes", "--force", "yes", is_flag=True, help="Do not ask for confirmation."
 )

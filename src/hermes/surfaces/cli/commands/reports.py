@@ -71,9 +71,7 @@ class Sum:
     help="Group the calls by this field.",
 )
 @click.option("--session", metavar="ID", help="Count only this session.")
-@click.option(
-    "--since", metavar="AGE|DATE", help="Count only newer calls: 7d, 12h, 2w, 2026-05-01."
-)
+@click.option("--since", metavar="AGE|DATE", help="Count calls since then (7d, 12h, 2026-05-01).")
 @click.option(
     "--days",
     metavar="N",

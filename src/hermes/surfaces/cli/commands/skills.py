@@ -137,9 +137,7 @@ def config(ctx: click.Context, name: str = "", key: str = "", value: str | None 
     ]
     if value is not None:
         if not any(row["key"] == key for row in rows):
-            raise UsageError(
-                f"{name} has no setting {key!r}; `hermes skills config {name}` lists them."
-            )
+            raise UsageError(f"{name} has no setting {key!r}; see `hermes skills config {name}`.")
         write_settings(home_of(ctx), {("skills", "config", key): value})
         return Output({"key": key, "value": value}, f"{mark('ok')} skills.config.{key} = {value}")
     lines = [
