@@ -19,7 +19,7 @@ from hermes.core.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from hermes.core.messages import InView
+from hermes.core.messages import WORKSPACE, InView
 from hermes.core.ports import Policy
 from hermes.core.recorder import Recorder
 from hermes.core.world import World
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 DENY = "deny"
 # The longest reason that is passed on to the model.
 MOST_CHARS = 1_000
+# The most files that the origin of a result names.
+MOST_SOURCES = 3
 
 
 class Questions:
@@ -189,7 +191,9 @@ class Gate:
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
         """Return the policy's decision, without asking anyone. `also` are sources of text in view
         in addition to those of the conversation."""
-        origins = self._recorder.transcript.origins() | also
+        origins = self._recorder.transcript.origins()
+        if also:
+            origins |= also
         return self._policy.decide(effect, self._principal, origins, self._seen)
 
     def origin(self, effect: Effect) -> str:
@@ -297,8 +301,11 @@ class CallGate:
 
     @property
     def origin(self) -> str:
-        """The sources of the text that the call has read; "" for the workspace."""
-        return ", ".join(self._sources)
+        """The sources of the text that the call has read; "" if it has read none. If some are
+        untrusted, they hide the files of the workspace."""
+        local = [each for each in self._sources if each.startswith(WORKSPACE)]
+        untrusted = [each for each in self._sources if each not in local]
+        return ", ".join(untrusted or local[:MOST_SOURCES])
 
     async def require(self, effect: Effect, *, metadata_only: bool = False) -> None:
         """Wait until the effect may happen, and ask a person if necessary; raise EffectDenied if it
