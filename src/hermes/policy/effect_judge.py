@@ -345,7 +345,7 @@ class EffectJudge:
                 if value:
                     why = _sends_new(value, host)
                     found.append(Finding(level=Level.WORK, category="network", reason=why))
-        return combine(found) if found else None
+        return combine((*found, *verdict.hidden)) if found or verdict.hidden else None
 
     def _is_steered(
         self, finding: Finding, verdict: Verdict, cwd: str, seen: ConversationText | None

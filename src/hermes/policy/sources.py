@@ -25,7 +25,10 @@ LOCAL = (WORKSPACE, "process:")
 MAIL = (".eml", ".mbox", ".msg", ".emlx", ".ics", ".vcf")
 _WORD = regex(r"'((?:[^']|'\\'')*)'|(\S+)")
 # Scripts that read files which they do not name.
-_READS_UNNAMED = regex(r"[*?\[]|\$\(|`|\b(?:rg|ag|ack|grep|find|fd|git|tar|xargs|read)\b")
+_READS_UNNAMED = regex(
+    r"[*\[]|\$\(|`|\b(?:rg|ag|ack|grep|find|fd|tar|xargs|read)\b"
+    r"|\bgit\b.*\b(?:log|show|diff|grep|blame|stash|cat-file|archive|format-patch)\b"
+)
 MOST_TAINTED = 100
 MOST_SOURCES = 3
 
