@@ -236,6 +236,16 @@ class ObedientModel:
         return call(name, decode(dict, given.encode()))
 
 
+class Script(ObedientModel):
+    """Does what it was written to do and nothing else."""
+
+    def step(self, texts: list[str]) -> Step:
+        if not self._left:
+            return says("Done.")
+        name, arguments = self._left.pop(0)
+        return Step(calls=(call(name, arguments),))
+
+
 def _texts(prompt: Prompt) -> Iterator[str]:
     for message in prompt.messages:
         match message:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing.steps import Step, call, says
-from tests.safety.adversary import ATTACKS, Attack, ObedientModel, Order, document
+from tests.safety.adversary import ATTACKS, Attack, ObedientModel, Order, Script, document
 from tests.safety.sandbox import Sandbox
 from tests.web.site import Site
 
@@ -98,16 +97,6 @@ async def in_a_later_session(sandbox: Sandbox, text: str, number: int) -> Openin
     assert "[[" in (sandbox.project / "plan.md").read_text() or "BASE64" in flat
     sandbox.records.clear()
     return (WAYS_TO_READ[number % len(WAYS_TO_READ)],), MAIL
-
-
-class Script(ObedientModel):
-    """Does what it was written to do and nothing else."""
-
-    def step(self, texts: list[str]) -> Step:
-        if not self._left:
-            return says("Done.")
-        name, arguments = self._left.pop(0)
-        return Step(calls=(call(name, arguments),))
 
 
 SOURCES: dict[str, Source] = {
