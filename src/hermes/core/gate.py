@@ -296,6 +296,7 @@ class CallGate:
         self._on_record = judged
         self._granted: list[Effect] = []
         self._approved: list[Effect] = []
+        self._offline: list[Effect] = []
         self._metadata_only: list[Effect] = []
         self._sources: dict[str, None] = {}
 
@@ -325,6 +326,8 @@ class CallGate:
             await self._gate.record(self._call_id, judged)
         if await self._gate.admit(self._call_id, judged, self._stop):
             self._approved.append(effect)
+        elif isinstance(decision, Allow) and decision.offline:
+            self._offline.append(effect)
         self._granted.append(effect)
         if not metadata_only:
             self._metadata_only = [each for each in self._metadata_only if each != effect]
@@ -338,9 +341,11 @@ class CallGate:
 
     async def authorize_command(self, effect: RunCommand) -> RunCommand:
         """Require the effect and return the command to run. A command that a person approved is not
-        confined."""
+        confined, and one that runs new code has no network."""
         await self.require(effect)
-        return replace(effect, grants=ANYWHERE) if effect in self._approved else effect
+        if effect in self._approved:
+            return replace(effect, grants=ANYWHERE)
+        return replace(effect, offline=True) if effect in self._offline else effect
 
     def permits(self, effect: Effect) -> bool:
         """Whether the policy allows the effect without a question. Asks nobody."""

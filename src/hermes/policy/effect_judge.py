@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from hermes.policy.rules import PolicySettings, Surroundings
     from hermes.policy.urls.url_policy import UrlPolicy
 
+NETWORK = frozenset(("network", "network_out"))
 # Many programs run the rest of such a line in a shell.
 _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
@@ -277,6 +278,7 @@ class EffectJudge:
         steered = self._steered(verdict, cwd, seen)
         tainted_files, sources = self._find_tainted_files(verdict, cwd)
         if isinstance(decision, Allow):
+            decision = replace(decision, offline=_runs_offline(verdict))
             # A fetch whose address carries text that was read before sends that text.
             for command in verdict.commands:
                 if piece := outgoing.find_carried_by(command, seen):
@@ -369,6 +371,12 @@ class EffectJudge:
         if _installs(finding):
             return bool(self._lists(cwd))
         return not outgoing.is_plain_fetch(finding.command, seen, self._settings.hosts)
+
+
+def _runs_offline(verdict: Verdict) -> bool:
+    """Whether a command runs new code in which no use of a network was found."""
+    new = verdict.uses_new_files or bool(verdict.tainted_files)
+    return new and not any(each.category in NETWORK for each in verdict.findings)
 
 
 def _installs(finding: Finding) -> bool:

@@ -166,6 +166,10 @@ class SessionPolicy:
                 return Allow(reason=why, lifted=True)
             if verdict.single and decision.scopes == ALL_SCOPES and self.mode == "smart":
                 return replace(decision, simple=True)
+        if isinstance(decision, Allow) and decision.offline:
+            own_rule = self._owner_rules.find_allow(effect, principal, verdict.texts[1:])
+            approved = own_rule is not None or subject(effect) in self._allowed
+            return replace(decision, offline=not approved and self.mode != "off")
         return decision
 
     def origin(self, effect: Effect) -> str:
