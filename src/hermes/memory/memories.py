@@ -119,7 +119,8 @@ class Memories:
         entries = await self.entries()
         built = build_snapshot(entries, wanted, self.limits)
         shown = frozenset(each.change for each in entries if each.id in built.ids)
-        origins = await self._query(lambda store: store.ledger.origins(shown), ())
+        none: tuple[str, ...] = ()
+        origins = await self._query(lambda store: store.ledger.origins(shown), none)
         # A person has read and approved each of them, so they count like files.
         named = tuple(f"{WORKSPACE}memory of {each.removeprefix(WORKSPACE)}" for each in origins)
         return replace(built, forgets=forgets, origins=named)

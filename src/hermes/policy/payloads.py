@@ -39,7 +39,8 @@ def find_read(text: str, seen: ConversationText, quoted: int = QUOTED_WORDS) -> 
 def find_opaque(text: str, seen: ConversationText) -> str:
     """Return a value of letters and digits that is new to the conversation: nobody can tell what it
     means."""
-    for piece in _OPAQUE.findall(unquote(text)):
+    for found in _OPAQUE.finditer(unquote(text)):
+        piece = found[0]
         mixed = any(map(str.isdigit, piece)) and any(map(str.isalpha, piece))
         if mixed and not _COMMIT.fullmatch(piece) and not seen.occurs(piece):
             return piece
