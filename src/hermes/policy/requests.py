@@ -20,11 +20,10 @@ _WORD = regex(r"[^\W_][\w./@:+-]*[^\W_]|[^\W_]")
 _EXACT = regex(r"[\d./@:]")
 _ENDINGS = ("", "s", "es", "d", "ed", "ing")
 _PUSH = regex(r"git push(?: (?:-u|--set-upstream|-v|-q|--tags|--follow-tags))*(?: [\w./@-]+){0,2}")
-# A push that the person rules out, in the words just before it.
-_REFUSED = regex(
-    r"\b(?:not|never|no|without|before|unless|don'?t|won'?t|nicht|nie|kein\w*|ohne)\b"
-    r"(?:\W+\w+){0,4}\W+push",
-    re.IGNORECASE,
+# What the person rules out, in the words just before it.
+_REFUSES = (
+    r"\b(?:not|never|no|without|before|unless|don['’]?t|won['’]?t|nicht|nie|kein\w*|ohne)\b"
+    r"(?:\W+\w+){0,4}\W+"
 )
 _WANTED = regex(
     r"(?:^|[.!?;:,]|\b(?:and|then|please|also|to|und|dann|bitte))\W*(?:git[ -])?push(?![\w-])",
@@ -43,11 +42,11 @@ def asks_to_write(path: str, seen: ConversationText | None) -> bool:
     """Whether the person named a file that instructs agents, or its kind."""
     folder, name = posixpath.split(path)
     kinds = _CHANGES.get(posixpath.basename(folder), ())
-    return seen is not None and any(seen.user_wrote(each) for each in (name, *kinds))
+    return seen is not None and any(_asked_about(each, seen) for each in (name, *kinds))
 
 
 def asks_to_change_skill(name: str, seen: ConversationText | None) -> bool:
-    return seen is not None and any(seen.user_wrote(each) for each in (name, "skill", "skills"))
+    return seen is not None and any(_asked_about(each, seen) for each in (name, "skill", "skills"))
 
 
 def asks_to_remember(text: str, seen: ConversationText | None) -> bool:
@@ -82,10 +81,18 @@ def asks_for_command(command: str, seen: ConversationText | None) -> bool:
     """Whether the person wrote the command, or asked for a push that overwrites nothing."""
     if seen is None or not command:
         return False
-    if seen.user_wrote(command):
+    if _asked_about(command, seen):
         return True
     return _PUSH.fullmatch(command) is not None and asks_to_push(seen)
 
 
 def asks_to_push(seen: ConversationText) -> bool:
-    return seen.user_matches(_WANTED) and not seen.user_matches(_REFUSED)
+    return seen.user_matches(_WANTED) and not _refused("push", seen)
+
+
+def _asked_about(name: str, seen: ConversationText) -> bool:
+    return seen.user_wrote(name) and not _refused(name, seen)
+
+
+def _refused(name: str, seen: ConversationText) -> bool:
+    return seen.user_matches(re.compile(_REFUSES + re.escape(name), re.IGNORECASE))
