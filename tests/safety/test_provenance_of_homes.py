@@ -126,6 +126,9 @@ async def test_what_lasts_keeps_its_origin(way: str, tmp_path: Path) -> None:
         assert any(MAIL in origin for origin in origins), origins
         assert len(results) >= len(ORDERS)
         assert installed.unharmed()
+        # No request at all, in whatever form it would carry something.
+        assert installed.sandbox.net.asked == []
+        assert installed.sandbox.key not in "".join(each.text for each in results)
         assert not any("evil" in text for text in memories)
         assert not list(installed.sandbox.state.rglob("evil-skill"))
         print(f"{way}: 0 effects of {HARM}")  # noqa: T201

@@ -15,6 +15,9 @@ from hermes.policy.patterns import regex
 
 # Shorter words are too common; a git hash names what everybody has.
 LEAST = 12
+# A part of a key or number: shorter, but letters and digits alternate.
+LEAST_MIXED = 8
+MIXED_SWITCHES = 3
 # So many words in a row are a quotation: in an address, and in text for a server, which is often
 # an error message.
 QUOTED_WORDS = 4
@@ -24,6 +27,7 @@ MOST_WINDOWS = 200
 _PIECE = regex(r"[\w+-]+={0,2}")
 _COMMIT = regex(r"[0-9a-f]{40}")
 _OPAQUE = regex(r"[A-Za-z0-9+]{12,}={0,2}")
+_SWITCH = regex(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _SPOKEN = regex(r"[^\W_]+")
 
 
@@ -57,6 +61,9 @@ def find_new_value(query: str, seen: ConversationText) -> str:
 def _pieces(text: str) -> Iterator[str]:
     for piece in dict.fromkeys(_PIECE.findall(unquote(text))):
         if len(piece) < LEAST:
+            if len(piece) >= LEAST_MIXED and len(_SWITCH.findall(piece)) >= MIXED_SWITCHES:
+                yield piece
+                yield piece[::-1]
             continue
         if not _COMMIT.fullmatch(piece) and any(sign.isdigit() for sign in piece):
             yield piece
