@@ -159,18 +159,18 @@ def test_fetches_are_judged_like_the_connection_is() -> None:
     [
         (FetchUrl(url="https://Docs.example:8443/a"), "web:docs.example"),
         (CallServer(server="notes", tool="x"), "mcp:notes"),
-        (ReadPath(path=f"{ROOT}/a.py"), ""),
+        (ReadPath(path=f"{ROOT}/a.py"), "workspace:a.py"),
         (ReadPath(path=f"{ROOT}/in/Offer.EML"), "mail:Offer.EML"),
         (ReadPath(path=f"{ROOT}/plan.docx"), "document:plan.docx"),
         (ReadPath(path=f"{HOME}/Downloads/a.txt"), "download:a.txt"),
         (command("curl -s https://x.example/a | head"), "web:x.example"),
-        (command("curl -s http://localhost:3000/"), ""),
+        (command("curl -s http://localhost:3000/"), "workspace:curl"),
         (command("git clone https://x.example/a.git"), "web:x.example"),
         (command("gh issue view 5"), "web:gh"),
         (command("cat ~/Downloads/a.txt"), "download:a.txt"),
         (command("cat mail.eml"), "mail:mail.eml"),
-        (command("npm ci"), ""),
-        (command("make"), ""),
+        (command("npm ci"), "workspace:npm"),
+        (command("make"), "workspace:make"),
     ],
 )
 def test_effects_bring_in_the_words_of_somebody(effect: Effect, origin: str) -> None:

@@ -99,7 +99,7 @@ async def asked(
     sandbox = Sandbox(folder, net)
     sandbox.sent.documents |= {"agenda": "open items", "open items": "none"}
     for guide in (fetch("/guide") if strangers else read("main.py"), *[read("main.py")] * later):
-        orders = [(name, _at(arguments, net.port)) for name, arguments in (guide, *task)]
+        orders = [(name, at_port(arguments, net.port)) for name, arguments in (guide, *task)]
         before = len(sandbox.questions)
         async with sandbox.session(ObedientModel(*orders).model()) as session:
             await session.send(Say(text=REQUEST))
@@ -117,7 +117,7 @@ async def is_noisier(
     return more > await asked(folder.with_suffix(".alone"), net, task, strangers=False, later=later)
 
 
-def _at(arguments: dict[str, object], port: int) -> dict[str, object]:
+def at_port(arguments: dict[str, object], port: int) -> dict[str, object]:
     return {
         name: value.replace("PORT", str(port)) if isinstance(value, str) else value
         for name, value in arguments.items()

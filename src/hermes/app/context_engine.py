@@ -90,9 +90,9 @@ async def _flush_memory(
 
 async def _renew_system(
     app: App, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
-) -> str:
-    """The system text with current memory. The compaction changes the beginning of the prompt
-    anyway, so this costs no extra cache miss."""
+) -> tuple[str, tuple[str, ...]]:
+    """The system text with current memory, and the sources of its memories. The compaction changes
+    the beginning of the prompt anyway, so this costs no extra cache miss."""
     from hermes.memory.snapshots import renew_system
 
     if len(transcript.compactions) == 1:

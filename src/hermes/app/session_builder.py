@@ -11,6 +11,7 @@ from hermes.app.session_controls import SessionControls, restore_model
 from hermes.app.session_environment import (
     build_workspace,
     connect_workspace,
+    file_origins,
     preflight,
     session_policy,
 )
@@ -97,6 +98,7 @@ class SessionBuilder:
             parent=parent,
             # The job of a sub-session is that of its parent.
             job=request.job or (await self._app.archive.job_of(parent) if parent else ""),
+            origins=(*file_origins(self._app, cwd, text.files), *memory.origins),
         )
         recorder = self._recorder(session_id, opening=opened)
         memory.guard(recorder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import ChainMap
 from collections.abc import Callable
 from functools import partial
@@ -146,6 +147,20 @@ def confines_unknown(app: App, workspace: Workspace) -> bool:
 
     state = app.context.home.sessions / "none"
     return Sandbox(confinement, workspace.root, state, app.shared.child_env).protection().confined
+
+
+def file_origins(app: App, cwd: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the origins of project files in the system prompt of a session in this folder."""
+    if not paths:
+        return ()
+    from hermes.policy.session_files import SessionFiles
+    from hermes.policy.sources import Sources
+
+    trusted = app.context.settings.security.trusted_dirs
+    files = SessionFiles(known=app.shared.taint)
+    sources = Sources(os.path.realpath(cwd), app.context.user_home, trusted, files)
+    found = (sources.of_path(os.path.realpath(path)) for path in paths)
+    return tuple(dict.fromkeys(origin for origin in found if origin))
 
 
 def session_policy(

@@ -75,7 +75,7 @@ def _mcp_hosting(app: App, session_id: str) -> object:
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.search import SearchIndex
     from hermes.journal.index.source import JournalFile
-    from hermes.policy.sources import untrusted_origins
+    from hermes.policy.sources import foreign_origins
     from hermes.recall.archive import MOST_SHOWN, PastSessions, RecapModel
     from hermes.recall.tools import RecallService
 
@@ -86,7 +86,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
         index,
         session_id=session_id,
         principal=opened.principal,
-        untrusted_origins=untrusted_origins,
+        untrusted_origins=foreign_origins,
     )
     summarize = app.context.settings.session_search.summarize
 

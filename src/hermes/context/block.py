@@ -11,8 +11,7 @@ from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
 from hermes.codec.values import JsonValue, Value
 from hermes.context.budget import TokenBudget, reduce_budget
 from hermes.context.pruning import elide, fitting
-from hermes.context.references import ATTACHED
-from hermes.core.messages import Message, ToolMessage, ToolResult, UserMessage
+from hermes.core.messages import ATTACHED, Message, ToolMessage, ToolResult, UserMessage
 from hermes.core.transcript import Transcript
 
 # Commands, bans and their withdrawal: kept before all others.

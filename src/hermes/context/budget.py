@@ -170,11 +170,12 @@ def reduce_budget(budget: TokenBudget, percent: int) -> TokenBudget:
 
 Summarise = Callable[[Prompt, Meter], Awaitable[Reply]]
 Hints = Callable[[tuple[Message, ...]], Awaitable[str]]
-Renew = Callable[[Transcript, int], Awaitable[str]]
+# The new system prompt, "" if it stays, and the sources of its memories.
+Renew = Callable[[Transcript, int], Awaitable[tuple[str, tuple[str, ...]]]]
 
 
-async def keep_system(_transcript: Transcript, _window: int) -> str:
-    return ""
+async def keep_system(_transcript: Transcript, _window: int) -> tuple[str, tuple[str, ...]]:
+    return "", ()
 
 
 async def no_hints(_messages: tuple[Message, ...]) -> str:

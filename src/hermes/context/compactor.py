@@ -87,7 +87,8 @@ class Compactor:
         done = self._finish(task, shortened)
         if done is None:
             return None
-        return replace(done, system=await self._deps.renew(transcript, request.window))
+        system, origins = await self._deps.renew(transcript, request.window)
+        return replace(done, system=system, origins=origins)
 
     def preview(
         self, transcript: Transcript, prompt: Prompt, request: CompactionRequest

@@ -144,9 +144,10 @@ class FolderContext:
         self._scan = file_scan(run, opened.cwd)
         self._seen: set[str] = set()
 
-    async def __call__(self, call: ToolCall, _result: ToolResult) -> str:
+    async def __call__(self, call: ToolCall, _result: ToolResult) -> tuple[str, str]:
         found = [await self._read_context(folder) for folder in self._new_folders(call)]
-        return "".join(text for text in found if text)
+        origins = dict.fromkeys(origin for _, origin in found if origin)
+        return "".join(text for text, _ in found), ", ".join(origins)
 
     def _new_folders(self, call: ToolCall) -> list[str]:
         """Return new folders inside the workspace, outermost first."""
@@ -168,7 +169,8 @@ class FolderContext:
         self._seen.update(new)
         return new
 
-    async def _read_context(self, folder: str) -> str:
+    async def _read_context(self, folder: str) -> tuple[str, str]:
+        """Return the text of a folder's context file and its origin."""
         for name in NAMES:
             path = posixpath.join(folder, name)
             decision = self._policy.decide(
@@ -186,8 +188,9 @@ class FolderContext:
             if text := data.decode("utf-8", "replace").strip():
                 shown = posixpath.relpath(path, self._workspace.root)
                 text, _ = cut_middle(self._scan(shown, text), FOLDER_CONTEXT_CHARS, path)
-                return f"\n\n<context file: {shown}>\n{text}\n</context>"
-        return ""
+                origin = self._policy.origin(ReadPath(path=path))
+                return f"\n\n<context file: {shown}>\n{text}\n</context>", origin
+        return "", ""
 
 
 def _parents_below(folder: str, root: str) -> list[str]:

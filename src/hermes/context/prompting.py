@@ -94,10 +94,12 @@ REDUCED = "You are a helpful AI assistant named Hermes."
 
 
 class SystemText(NamedTuple):
-    """The layers of a session's system prompt, and warnings about truncated files."""
+    """The layers of a session's system prompt, warnings about truncated files, and the paths of
+    the project's files in it."""
 
     layers: tuple[Layer, ...]
     warnings: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 def system_text(
@@ -156,7 +158,7 @@ def system_text(
         project=clean(project.text),
         slots=slots if request.context_files else None,
     )
-    return SystemText(parts, project.warnings)
+    return SystemText(parts, project.warnings, project.files)
 
 
 def prompt_view(

@@ -14,7 +14,7 @@ from hermes.codec.tokens import estimate_tokens
 from hermes.codec.values import Value
 from hermes.core.effects import Allow, Effect, FetchUrl, ReadPath, RunCommand
 from hermes.core.errors import HermesError, ToolError
-from hermes.core.messages import user_says
+from hermes.core.messages import ATTACHED, WORKSPACE, user_says
 from hermes.core.ports import FileInfo
 from hermes.core.session import Session
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.models.models import Models
 
-ATTACHED = "--- Attached Context ---"
 WARNINGS = "--- Context Warnings ---"
 # The first line of an attached reference.
 _HEAD = re.compile(r"^\S+ (@.+) \(\d+ tokens\)$", re.MULTILINE)
@@ -215,6 +214,7 @@ async def _resolve(mention: Mention, sources: SessionSources) -> ReferenceBlock 
         match mention.kind:
             case "file":
                 text = await _file(mention, sources)
+                origin = sources.untrusted_origin(mention.target)
             case "folder":
                 text = await _folder(mention, sources)
             case "url":
@@ -348,6 +348,12 @@ class SessionSources:
         )
         text = await asyncio.to_thread(extract_text, fetched)
         return ReferencePage(text=text, origin=f"web:{host_of(fetched.url)}")
+
+    def untrusted_origin(self, path: str) -> str:
+        """Return the origin of a file that is untrusted; "" for other files."""
+        real = self._workspace.resolve(posixpath.join(self._workspace.root, path))
+        origin = self._session.origin(ReadPath(path=real))
+        return "" if origin.startswith(WORKSPACE) else origin
 
     def _authorize_path(self, path: str) -> str:
         """Return the resolved path, if it may be attached."""

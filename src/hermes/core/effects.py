@@ -16,6 +16,8 @@ class RunCommand(Value, tag="run_command"):
     # Folders outside of the workspace that it may change. The gate adds "/" to commands that a
     # person allowed; they run unconfined.
     grants: tuple[str, ...] = ()
+    # Whether it runs without a network where commands are confined. The gate sets it.
+    offline: bool = False
 
 
 class SignalProcess(Value, tag="signal_process"):
@@ -131,6 +133,8 @@ class Allow(Value, tag="allow"):
     reason: str = ""
     # The effect would need approval if a person had not allowed it before.
     lifted: bool = False
+    # The command runs new code that shows no use of a network, so it gets none.
+    offline: bool = False
 
 
 class Ask(Value, tag="ask"):

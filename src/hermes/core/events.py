@@ -29,6 +29,8 @@ class SessionOpened(Value, tag="session_opened"):
     job: str = ""
     # A member or guest, as their surface knows them; the owner needs no name.
     person: str = ""
+    # The sources of files and memories in `system` that the person did not write.
+    origins: tuple[str, ...] = ()
 
 
 class SessionEnded(Value, tag="session_ended"):
@@ -263,6 +265,8 @@ class Compacted(Value, tag="compacted"):
     scale: float = 1.0
     # The new system prompt, if it changes.
     system: str = ""
+    # The sources of memories in the new system prompt.
+    origins: tuple[str, ...] = ()
 
 
 class PersonalityChanged(Value, tag="overlaid"):

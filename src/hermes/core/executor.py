@@ -200,8 +200,14 @@ class CallBatch:
         """Add the text of `SessionDeps.remark`. A result in a file stays as it is."""
         if self._turn.remark is None or result.failed or "persisted" in result.details:
             return result
-        words = await self._turn.remark(plan.call, result)
-        return replace(result, parts=(*result.parts, Text(text=words))) if words else result
+        words, origin = await self._turn.remark(plan.call, result)
+        if not words:
+            return result
+        known = result.origin if result.origin != HERE else ""
+        origin = ", ".join(dict.fromkeys(each for each in (known, origin) if each))
+        return replace(
+            result, parts=(*result.parts, Text(text=words)), origin=origin or result.origin
+        )
 
     async def _run_with_limits(self, plan: PlannedCall, gate: CallGate) -> ToolResult:
         """The tool's result. When the person stops the turn, the tool has a moment to return a

@@ -19,7 +19,7 @@ from hermes.core.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from hermes.core.messages import InView
+from hermes.core.messages import WORKSPACE, InView
 from hermes.core.ports import Policy
 from hermes.core.recorder import Recorder
 from hermes.core.world import World
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 DENY = "deny"
 # The longest reason that is passed on to the model.
 MOST_CHARS = 1_000
+# The most files that the origin of a result names.
+MOST_SOURCES = 3
 
 
 class Questions:
@@ -189,7 +191,9 @@ class Gate:
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
         """Return the policy's decision, without asking anyone. `also` are sources of text in view
         in addition to those of the conversation."""
-        origins = self._recorder.transcript.origins() | also
+        origins = self._recorder.transcript.origins()
+        if also:
+            origins |= also
         return self._policy.decide(effect, self._principal, origins, self._seen)
 
     def origin(self, effect: Effect) -> str:
@@ -292,13 +296,17 @@ class CallGate:
         self._on_record = judged
         self._granted: list[Effect] = []
         self._approved: list[Effect] = []
+        self._offline: list[Effect] = []
         self._metadata_only: list[Effect] = []
         self._sources: dict[str, None] = {}
 
     @property
     def origin(self) -> str:
-        """The sources of the text that the call has read; "" for the workspace."""
-        return ", ".join(self._sources)
+        """The sources of the text that the call has read; "" if it has read none. If some are
+        untrusted, they hide the files of the workspace."""
+        local = [each for each in self._sources if each.startswith(WORKSPACE)]
+        untrusted = [each for each in self._sources if each not in local]
+        return ", ".join(untrusted or local[:MOST_SOURCES])
 
     async def require(self, effect: Effect, *, metadata_only: bool = False) -> None:
         """Wait until the effect may happen, and ask a person if necessary; raise EffectDenied if it
@@ -318,6 +326,8 @@ class CallGate:
             await self._gate.record(self._call_id, judged)
         if await self._gate.admit(self._call_id, judged, self._stop):
             self._approved.append(effect)
+        elif isinstance(decision, Allow) and decision.offline:
+            self._offline.append(effect)
         self._granted.append(effect)
         if not metadata_only:
             self._metadata_only = [each for each in self._metadata_only if each != effect]
@@ -331,9 +341,11 @@ class CallGate:
 
     async def authorize_command(self, effect: RunCommand) -> RunCommand:
         """Require the effect and return the command to run. A command that a person approved is not
-        confined."""
+        confined, and one that runs new code has no network."""
         await self.require(effect)
-        return replace(effect, grants=ANYWHERE) if effect in self._approved else effect
+        if effect in self._approved:
+            return replace(effect, grants=ANYWHERE)
+        return replace(effect, offline=True) if effect in self._offline else effect
 
     def permits(self, effect: Effect) -> bool:
         """Whether the policy allows the effect without a question. Asks nobody."""

@@ -146,6 +146,12 @@ def user_says(text: str, *images: Image, origin: str = "user") -> UserMessage:
 
 
 PERSON = "user"
+# The line between what the person typed and the files that they attached.
+ATTACHED = "--- Attached Context ---"
+# Fenced files and the lines of folders; a fence is longer than all others in its text.
+_CONTENTS = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$|^ *- [^\n]*$", re.DOTALL | re.MULTILINE)
+# How origins of text from files and commands begin; what follows names the file or program.
+WORKSPACE = "workspace:"
 # Characters that continue a URL or a name, so that a part is not taken for the whole.
 _MORE = r"[\w/?=&%#+~@-]"
 
@@ -168,20 +174,34 @@ class InView:
     def in_results(self, text: str, origin: str = "") -> bool:
         return any(text in words for words in self._of_others(origin))
 
+    def user_matches(self, pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(words) for words in self._of_the_person())
+
+    def results_match(self, pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(words) for words in self._of_others())
+
     def _of_the_person(self) -> Iterator[str]:
         for message in self._messages():
             if isinstance(message, UserMessage) and message.origin == PERSON:
-                yield message.text
+                yield _typed(message.text)
 
     def _of_others(self, origin: str = "") -> Iterator[str]:
         for message in self._messages():
             match message:
+                case UserMessage(origin="user") if not origin:
+                    yield message.text.partition(ATTACHED)[2]
                 case UserMessage() if message.origin != PERSON and origin in ("", message.origin):
                     yield message.text
                 case ToolMessage(results=results):
                     yield from (r.text for r in results if origin in ("", r.origin))
                 case UserMessage() | AssistantMessage():
                     continue
+
+
+def _typed(text: str) -> str:
+    """What the person typed, with the names of attached files but without their contents."""
+    typed, mark, attached = text.partition(ATTACHED)
+    return f"{typed}\n{_CONTENTS.sub('', attached)}" if mark else typed
 
 
 def _whole_pattern(text: str) -> re.Pattern[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from re import Pattern
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from hermes.codec.values import Value
@@ -65,6 +66,14 @@ class ConversationText(Protocol):
     def in_results(self, text: str, origin: str = "") -> bool:
         """Whether tool results contain the text, also inside a longer text; with an origin, only
         results of that origin count."""
+        ...
+
+    def user_matches(self, pattern: Pattern[str]) -> bool:
+        """Whether the pattern matches somewhere in what the person wrote."""
+        ...
+
+    def results_match(self, pattern: Pattern[str]) -> bool:
+        """Whether the pattern matches somewhere in tool results."""
         ...
 
 

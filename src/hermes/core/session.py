@@ -124,6 +124,10 @@ class Session:
         """Return the policy's decision, without asking anyone."""
         return self._gate.judge(effect)
 
+    def origin(self, effect: Effect) -> str:
+        """Return the source of the text that an effect brings into view; "" for none."""
+        return self._gate.origin(effect)
+
     async def permit(
         self, effect: Effect, stop: asyncio.Event, also: frozenset[str] = frozenset()
     ) -> bool:

@@ -26,8 +26,8 @@ from hermes.core.transcript import Transcript
 from hermes.core.world import World
 
 View = Callable[[Transcript], Prompt]
-# Text to add to the result of a call, "" for none.
-Remark = Callable[[ToolCall, ToolResult], Awaitable[str]]
+# Text to add to the result of a call and its origin, "" for none.
+Remark = Callable[[ToolCall, ToolResult], Awaitable[tuple[str, str]]]
 
 
 class Toolbox(Protocol):

@@ -39,6 +39,8 @@ from hermes.core.events import (
     Withdrawn,
 )
 from hermes.core.messages import (
+    ATTACHED,
+    WORKSPACE,
     AssistantMessage,
     Message,
     ToolCall,
@@ -98,6 +100,7 @@ class Transcript:
             case SessionOpened():
                 self.opened = event
                 self.model, self.provider = event.model, event.provider
+                self._origins |= set(event.origins)
             case TitleChanged():
                 self.title = event.title
             case ModelSwitched():
@@ -135,6 +138,7 @@ class Transcript:
                 self._rewind(event.turns)
             case Compacted():
                 self.compactions.append(event)
+                self._origins |= set(event.origins)
                 self.last_prompt = event.tokens_after
                 self.measured = 0
             case PersonalityChanged():
@@ -243,6 +247,9 @@ class Transcript:
     def _take(self, takes: tuple[int, ...]) -> list[UserMessage]:
         taken = [self.waiting.pop(n).message for n in takes if n in self.waiting]
         self._origins |= {message.origin for message in taken}
+        # Attached files are fenced; attached pages are messages of their own.
+        if any("```" in message.text.partition(ATTACHED)[2] for message in taken):
+            self._origins |= {f"{WORKSPACE}attached files"}
         return taken
 
     def _call(self, event: ModelCalled, turn_id: str) -> None:

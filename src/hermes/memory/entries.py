@@ -126,6 +126,8 @@ class MemorySnapshot(Value):
     ids: tuple[int, ...] = ()
     # Number of forget operations up to then.
     forgets: int = 0
+    # The sources that were in view when these entries were saved.
+    origins: tuple[str, ...] = ()
 
 
 SIGN = "§"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import asdict, astuple
@@ -97,6 +97,17 @@ class MemoryLedger:
                 fields[flag] = bool(fields[flag])
             changes.append(MemoryChange(**fields))
         return changes
+
+    def origins(self, numbers: Collection[int]) -> tuple[str, ...]:
+        """Return the sources that were in view at these changes, or at those that they answer."""
+        query = (
+            "SELECT c.change, c.source, held.source FROM changes c LEFT JOIN changes held"
+            " ON held.change = c.settles AND c.settles > 0 WHERE c.scope = ?"
+            """ AND (instr(c.source, '"origins":[') OR instr(held.source, '"origins":['))"""
+        )
+        rows = self.db.execute(query, (self._scope,))
+        sources = [each for number, *both in rows if number in numbers for each in both if each]
+        return tuple(sorted({o for each in sources for o in decode(ChangeSource, each).origins}))
 
     def put_change(self, change: MemoryChange) -> int:
         """Insert a change and return its number; `change.id` is ignored."""

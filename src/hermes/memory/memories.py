@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
+from hermes.core.messages import WORKSPACE
 from hermes.core.scrub import PATIENCE_SECONDS
 from hermes.core.world import World
 from hermes.memory.entries import (
@@ -115,7 +116,14 @@ class Memories:
     async def snapshot(self, wanted: Sequence[Target] = TARGETS) -> MemorySnapshot:
         """Return the memory block for a new session; it stays fixed for that session."""
         forgets = await self._query(_forgets, 0)
-        return replace(build_snapshot(await self.entries(), wanted, self.limits), forgets=forgets)
+        entries = await self.entries()
+        built = build_snapshot(entries, wanted, self.limits)
+        shown = frozenset(each.change for each in entries if each.id in built.ids)
+        none: tuple[str, ...] = ()
+        origins = await self._query(lambda store: store.ledger.origins(shown), none)
+        # A person has read and approved each of them, so they count like files.
+        named = tuple(f"{WORKSPACE}memory of {each.removeprefix(WORKSPACE)}" for each in origins)
+        return replace(built, forgets=forgets, origins=named)
 
     def is_outdated(self, taken: MemorySnapshot) -> bool:
         """Return whether something was forgotten since the snapshot, which then must not be

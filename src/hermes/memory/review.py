@@ -11,7 +11,14 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.events import SessionOpened, ToolFinished, TurnEnded
-from hermes.core.messages import AssistantMessage, Message, ToolCall, UserMessage, user_says
+from hermes.core.messages import (
+    AssistantMessage,
+    InView,
+    Message,
+    ToolCall,
+    UserMessage,
+    user_says,
+)
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Subscription
@@ -140,8 +147,9 @@ class MemoryReview:
         """Raises ToolError for effects that the policy does not allow without a question."""
         opened, origins = self._opened, self._session.transcript.origins()
         rules = policy_for(self._memory.run.config, opened.cwd or "/", opened.source)
+        seen = InView(lambda: self._session.transcript.messages)
         for effect in tool.effects(NoWorkspace(), arguments):
-            if not isinstance(rules.decide(effect, opened.principal, origins), Allow):
+            if not isinstance(rules.decide(effect, opened.principal, origins, seen), Allow):
                 raise ToolError(DENIED)
 
 

@@ -36,7 +36,7 @@ from hermes.memory.entries import (
     usage_text,
 )
 from hermes.memory.memories import Memories
-from hermes.policy.threat_scan import scan_for_threats, untrusted_in
+from hermes.policy.threat_scan import local_in, scan_for_threats, untrusted_in
 from hermes.version import __version__
 
 if TYPE_CHECKING:
@@ -278,14 +278,17 @@ class MemoryService:
         transcript = self.find_session(session_id).transcript
         turn_id = transcript.turn_id
         records = await self.journal.read(session_id)
+        approver = find_approver(records, turn_id, call_id)
+        in_view = transcript.origins() - {own}
         source = ChangeSource(
             kind="session",
             session_id=session_id,
             turn_id=turn_id,
             n=message_number(records, turn_id),
             call_id=call_id,
-            origins=untrusted_in(transcript.origins() - {own}),
-            approved_by=find_approver(records, turn_id, call_id),
+            # Without an approval, the text is the person's own as far as files are concerned.
+            origins=untrusted_in(in_view) or (local_in(in_view) if approver else ()),
+            approved_by=approver,
         )
         return self._call_facts(source, opened)
 

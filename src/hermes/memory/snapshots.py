@@ -27,6 +27,7 @@ class SessionMemory:
         self._load = load
         self._snapshot = snapshot
         self.text = snapshot.text if snapshot else ""
+        self.origins = snapshot.origins if snapshot else ()
 
     def guard(self, recorder: Recorder) -> None:
         if self._snapshot and self.text:
@@ -53,12 +54,13 @@ async def renew_system(
     opened: SessionOpened,
     transcript: Transcript,
     window: int,
-) -> str:
-    """Return the system prompt with the current memory; "" when nothing has changed."""
+) -> tuple[str, tuple[str, ...]]:
+    """Return the system prompt with the current memory, "" when nothing has changed, and the
+    sources of memories in it."""
     if memory.run.settings.memory.provider:
         memory.user_model.on_compaction(session_id)
     if not memory.run.home.memories.exists():
-        return ""
+        return "", ()
     snapshot = await memory.snapshot_for(opened)
     system = transcript.system
     text = with_memory(
@@ -66,7 +68,7 @@ async def renew_system(
         fit_block("memory", snapshot.text, window),
         fit_block("external_memory", external_block(memory.run, lambda: memory, opened), 0),
     )
-    return "" if text == system else text
+    return ("", ()) if text == system else (text, snapshot.origins)
 
 
 def with_memory(system: str, memory: str, external: str = "") -> str:

@@ -12,6 +12,7 @@ from hermes.policy.call import USUAL_PATH
 from hermes.policy.findings import VAGUE, Finding, Level, Verdict
 from hermes.policy.path_effects import Paths
 from hermes.policy.places.spelling import fold_lookalikes
+from hermes.policy.programs.records import language_of
 from hermes.policy.session_files import ScriptFiles, SessionFiles
 from hermes.policy.shell.functions import load_definitions
 from hermes.policy.shell.state import State
@@ -61,12 +62,19 @@ class Commands:
             commands=tuple(walk.commands),
             hidden=hidden,
             touched=tuple(walk.touched),
+            uses_new_files=bool(contents.asked) or self._runs_new_project(walk.commands, cwd),
         )
         return (
             self._add_tainted_files(verdict, cwd, used)
             if self._session_files.has_tainted_files()
             else verdict
         )
+
+    def _runs_new_project(self, commands: list[str], cwd: str) -> bool:
+        """Whether a command runs code of the project and the files that say which are new."""
+        if not any(language_of(each.partition(" ")[0]) for each in commands):
+            return False
+        return self._session_files.has_new_project_file(cwd, self._paths.root)
 
     def _add_tainted_files(self, verdict: Verdict, cwd: str, used: tuple[str, ...]) -> Verdict:
         """Add findings about tainted files that the commands run, named or not."""

@@ -3,10 +3,8 @@ considered."""
 
 from __future__ import annotations
 
-import re
-import shlex
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
@@ -34,14 +32,14 @@ from hermes.core.effects import (
     WritePath,
 )
 from hermes.core.ports import ConversationText, ShellSetup
-from hermes.policy import outgoing
+from hermes.policy import outgoing, requests
 from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combine, decision_of
-from hermes.policy.patterns import regex
 from hermes.policy.places.places import SafeRoots
+from hermes.policy.process_input import judge_input
 from hermes.policy.programs.records import flagged
 from hermes.policy.session_files import NEVER, SessionFiles
 from hermes.policy.shell.state import UNKNOWN
-from hermes.policy.sources import OPEN, PLUGIN, Sources, untrusted_origins
+from hermes.policy.sources import OPEN, PLUGIN, Sources, local_origins, untrusted_origins
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -51,37 +49,7 @@ if TYPE_CHECKING:
     from hermes.policy.rules import PolicySettings, Surroundings
     from hermes.policy.urls.url_policy import UrlPolicy
 
-# Many programs run the rest of such a line in a shell.
-_ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
-
-
-def judge_input(effect: SignalProcess, verdict_of: Callable[[RunCommand], Verdict]) -> Verdict:
-    """Return the findings about what the text makes the program do. The program itself was judged
-    when it was started."""
-    cwd = effect.cwd or UNKNOWN
-    alone = verdict_of(RunCommand(script=effect.command, cwd=cwd))
-    pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
-    verdicts = [verdict_of(RunCommand(script=pipe, cwd=cwd))]
-    programs = {command.partition(" ")[0].rpartition("/")[2] for command in alone.commands}
-    if not programs.isdisjoint(flagged("holds_a_shell")):
-        verdicts.append(verdict_of(RunCommand(script=effect.text, cwd=UNKNOWN)))
-    commands = _ESCAPE.findall(effect.text)
-    verdicts += (verdict_of(RunCommand(script=each, cwd=cwd)) for each in commands)
-    return Verdict(
-        findings=tuple(
-            each for verdict in verdicts for each in verdict.findings if each not in alone.findings
-        ),
-        # The first command of the first verdict is the `printf` added here.
-        commands=tuple(
-            command
-            for number, verdict in enumerate(verdicts)
-            for command in verdict.commands[0 if number else 1 :]
-            if command not in alone.commands
-        ),
-        hidden=tuple(each for verdict in verdicts for each in verdict.hidden),
-        tainted_files=tuple(each for verdict in verdicts for each in verdict.tainted_files),
-        sources=tuple({each: None for verdict in verdicts for each in verdict.sources}),
-    )
+NETWORK = frozenset(("network", "network_out"))
 
 
 class EffectVerdict(Value):
@@ -94,6 +62,9 @@ class EffectVerdict(Value):
     single: bool = False  # whether it is one simple command
     outward: str = ""  # the outgoing effect that untrusted text must not cause, or ""
     outward_category: str = "network"  # the category of `outward`
+    # The outgoing effect that text of files must not cause, or "" if the person asked for it.
+    steered: str = ""
+    requested: bool = False  # whether the person asked for exactly this command
     tainted_files: tuple[str, ...] = ()  # the tainted files that are involved
     sources: tuple[str, ...] = ()  # where the untrusted text behind them came from
 
@@ -111,10 +82,12 @@ class EffectJudge:
         self._resolver = surroundings.get("resolver")
         self._now = surroundings.get("now", time.monotonic)
         self._safe = SafeRoots(settings.safe_roots, remote=self._remote)
-        self._sources = Sources(surroundings["root"], surroundings["home"], settings.trusted)
         since = NEVER if settings.since is None or self._remote else settings.since
         self._session_files = SessionFiles(
             since, surroundings.get("tainted_files"), surroundings.get("texts")
+        )
+        self._sources = Sources(
+            surroundings["root"], surroundings["home"], settings.trusted, self._session_files
         )
 
     @cached_property
@@ -132,6 +105,9 @@ class EffectJudge:
 
     def untrusted_origins(self, origins: Iterable[str]) -> tuple[str, ...]:
         return (*self._sources.from_start, *untrusted_origins(origins))
+
+    def local_origins(self, origins: Iterable[str]) -> tuple[str, ...]:
+        return local_origins(origins)
 
     def origin(self, effect: Effect) -> str:
         match effect:
@@ -161,7 +137,7 @@ class EffectJudge:
             case ReadPath():
                 return EffectVerdict(decision=self.files.read(effect.path))
             case WritePath():
-                return self._write(effect.path)
+                return self._write(effect.path, seen)
             case DeletePath():
                 return EffectVerdict(decision=self.files.delete(effect.path))
             case SignalProcess(action="write"):
@@ -173,11 +149,20 @@ class EffectJudge:
             case ReadHistory():
                 return EffectVerdict(decision=Allow(harmless=True))
             case Remember():
-                return _persistent("It would be remembered in later sessions.")
+                return _persistent(
+                    "It would be remembered in later sessions.",
+                    asked=requests.asks_to_remember(effect.text, seen),
+                )
             case ChangeSkill():
-                return _persistent(f"It would change the skill {effect.name}.")
+                return _persistent(
+                    f"It would change the skill {effect.name}.",
+                    asked=requests.asks_to_change_skill(effect.name, seen),
+                )
             case Schedule():
-                return _persistent("It would change what runs while nobody is present.")
+                return _persistent(
+                    "It would change what runs while nobody is present.",
+                    asked=requests.asks_to_schedule(effect.action, effect.text, seen),
+                )
             case CallServer():
                 return self._server(effect, seen)
             case Draw():
@@ -191,13 +176,15 @@ class EffectJudge:
             case _:
                 assert_never(effect)
 
-    def _write(self, path: str) -> EffectVerdict:
+    def _write(self, path: str, seen: ConversationText | None) -> EffectVerdict:
         decision = self.files.write(path)
         if isinstance(decision, Allow) and self.files.places.is_agent_file(path):
+            reason = f"It would change {path}, which instructs agents."
             return EffectVerdict(
                 decision=decision,
-                outward=f"It would change {path}, which instructs agents.",
+                outward=reason,
                 outward_category="agent_context",
+                steered="" if requests.asks_to_write(path, seen) else reason,
             )
         return EffectVerdict(decision=decision)
 
@@ -213,7 +200,9 @@ class EffectJudge:
         if outgoing.is_known(effect.url, seen, self._settings.hosts):
             return EffectVerdict(decision=glance)
         reason = f"It goes to {host} with a URL that is new to this session."
-        return EffectVerdict(decision=glance, outward=reason)
+        value = outgoing.find_steered(effect.url, seen, self._settings.hosts)
+        steered = _sends_new(value, host) if value else ""
+        return EffectVerdict(decision=glance, outward=reason, steered=steered)
 
     def _server(self, effect: CallServer, seen: ConversationText | None) -> EffectVerdict:
         if effect.server.startswith(PLUGIN) and not effect.server.endswith(OPEN):
@@ -222,7 +211,10 @@ class EffectJudge:
         reason = f"It would send something to {effect.server.removesuffix(OPEN)}."
         closed = outgoing.is_closed(effect.arguments, seen, self._sources.of(effect))
         outward = "" if closed else reason
-        return EffectVerdict(decision=Allow(), outward=outward, outward_category="network_out")
+        steered = outward if outgoing.find_disclosed(effect.arguments, seen) else ""
+        return EffectVerdict(
+            decision=Allow(), outward=outward, outward_category="network_out", steered=steered
+        )
 
     def _draw(self, effect: Draw, seen: ConversationText | None) -> EffectVerdict:
         request = encode({"prompt": effect.prompt, "images": effect.images}).decode()
@@ -231,7 +223,10 @@ class EffectJudge:
         outward = "" if closed else reason
         # Images may be generated in parallel: none changes anything.
         decision = Allow(harmless=True)
-        return EffectVerdict(decision=decision, outward=outward, outward_category="network_out")
+        steered = outward if outgoing.find_disclosed(request, seen) else ""
+        return EffectVerdict(
+            decision=decision, outward=outward, outward_category="network_out", steered=steered
+        )
 
     def _judge_input(self, effect: SignalProcess, seen: ConversationText | None) -> EffectVerdict:
         verdict = judge_input(effect, self.verdict)
@@ -247,12 +242,15 @@ class EffectJudge:
         decision = decision_of(verdict.worst)
         asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
         outward = self._outward(verdict, cwd, seen)
+        steered = self._steered(verdict, cwd, seen)
         tainted_files, sources = self._find_tainted_files(verdict, cwd)
         if isinstance(decision, Allow):
+            decision = replace(decision, offline=_runs_offline(verdict))
             # A fetch whose address carries text that was read before sends that text.
             for command in verdict.commands:
                 if piece := outgoing.find_carried_by(command, seen):
-                    host = outgoing.host_of(outgoing.contacted_urls(command)[0])
+                    urls = outgoing.contacted_urls(command)
+                    host = outgoing.host_of(urls[0]) if urls else "a name server"
                     decision = _sends(piece, host)
                     break
         return EffectVerdict(
@@ -261,7 +259,9 @@ class EffectJudge:
             open_=tuple(dict.fromkeys(asked)),
             single=len(verdict.commands) == 1,
             outward=outward.reason if outward else "",
-            outward_category=outward.category if outward else "",
+            outward_category=(outward or steered or _NOTHING).category,
+            steered=steered.reason if steered else "",
+            requested=bool(asked) and all(requests.asks_for_command(e, seen) for e in asked),
             tainted_files=tainted_files,
             sources=sources,
         )
@@ -299,6 +299,37 @@ class EffectJudge:
                     )
         return combine((*found, *verdict.hidden)) if found or verdict.hidden else None
 
+    def _steered(self, verdict: Verdict, cwd: str, seen: ConversationText | None) -> Finding | None:
+        """Return the worst finding that text of files must not cause: it sends data, persists or
+        escalates, and the person did not ask for it."""
+        hosts = self._settings.hosts
+        found = [each for each in verdict.findings if self._is_steered(each, verdict, cwd, seen)]
+        for command in verdict.commands:
+            carried = (
+                (outgoing.host_of(url), outgoing.find_steered(url, seen, hosts))
+                for url in outgoing.contacted_urls(command)
+            )
+            looked_up = ("a name server", outgoing.find_steered_name(command, seen))
+            for host, value in (*carried, looked_up):
+                if value:
+                    why = _sends_new(value, host)
+                    found.append(Finding(level=Level.WORK, category="network", reason=why))
+        return combine((*found, *verdict.hidden)) if found or verdict.hidden else None
+
+    def _is_steered(
+        self, finding: Finding, verdict: Verdict, cwd: str, seen: ConversationText | None
+    ) -> bool:
+        if finding.category not in OUTWARD or requests.asks_for_command(finding.command, seen):
+            return False
+        if finding.category == "agent_context":
+            is_agent_file = self.files.places.is_agent_file
+            paths = [path for path in verdict.touched if is_agent_file(path)]
+            return not paths or not all(requests.asks_to_write(path, seen) for path in paths)
+        if finding.category != "network":
+            return True
+        asked = seen is not None and seen.user_wrote("install")
+        return _installs(finding) and not asked and bool(self._lists(cwd))
+
     def _leads_out(self, finding: Finding, cwd: str, seen: ConversationText | None) -> bool:
         if finding.category not in OUTWARD:
             return False
@@ -309,17 +340,38 @@ class EffectJudge:
         return not outgoing.is_plain_fetch(finding.command, seen, self._settings.hosts)
 
 
+def _runs_offline(verdict: Verdict) -> bool:
+    """Whether a command runs new code in which no use of a network was found."""
+    new = verdict.uses_new_files or bool(verdict.tainted_files)
+    return new and not any(each.category in NETWORK for each in verdict.findings)
+
+
 def _installs(finding: Finding) -> bool:
     return finding.category == "network" and finding.command.partition(" ")[0] in flagged(
         "installs"
     )
 
 
-def _persistent(reason: str) -> EffectVerdict:
-    return EffectVerdict(decision=Allow(), outward=reason, outward_category="persistence")
+_NOTHING = Finding(level=Level.HARMLESS, category="", reason="")
+
+
+def _persistent(reason: str, *, asked: bool) -> EffectVerdict:
+    return EffectVerdict(
+        decision=Allow(),
+        outward=reason,
+        outward_category="persistence",
+        steered="" if asked else reason,
+    )
+
+
+def _shorten(piece: str) -> str:
+    return piece if len(piece) <= 40 else f"{piece[:40]}…"
+
+
+def _sends_new(value: str, host: str) -> str:
+    return f"It sends {_shorten(value)!r}, which is new to this session, to {host}."
 
 
 def _sends(piece: str, host: str) -> Ask:
-    shown = piece if len(piece) <= 40 else f"{piece[:40]}…"
-    reason = f"It sends {shown!r}, which was read before, to {host}."
+    reason = f"It sends {_shorten(piece)!r}, which was read before, to {host}."
     return Ask(reason=reason, category="network_out", scopes=ONCE)

@@ -57,6 +57,7 @@ class Verdict(Value):
     touched: tuple[str, ...] = ()
     tainted_files: tuple[str, ...] = ()  # those that the script uses or runs
     sources: tuple[str, ...] = ()  # where the untrusted text behind them came from
+    uses_new_files: bool = False  # whether it uses or runs new or tainted files
 
     @property
     def reads_only(self) -> bool:

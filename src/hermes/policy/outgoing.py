@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable, Iterator
-from urllib.parse import unquote
 
 from hermes.codec.json import DecodeError, decode
 from hermes.core.ports import ConversationText
 from hermes.policy.patterns import load_regex, regex
+from hermes.policy.payloads import LEAST, QUOTED_IN_TEXT, find_new_value, find_opaque, find_read
 from hermes.policy.programs.records import flagged
 
 HOST = regex(
@@ -29,8 +27,11 @@ def is_remote(word: str) -> bool:
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LONGEST = 200_000
-# Shorter words are too common; a git hash names what everybody has.
-_LEAST = 12
+# Programs that look up names: the name itself goes to a server of its owner.
+RESOLVERS = frozenset(
+    "dig nslookup host drill kdig delv ping ping6 fping getent resolvectl traceroute tracepath "
+    "whois mtr".split()
+)
 _URL = regex(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
 _HOST = regex(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
 _GIT_CONTACTS = regex(
@@ -41,8 +42,6 @@ _BARE = regex(
     r"(?<! -[oOHAbcdeuXmwxTFKPUDzCrtyY])(?<!--output)(?<!--header)( )('?)"
     r"((?:localhost|[\w-]+(?:\.[\w-]+)+|\d+(?:\.\d+){3})(?::\d+)?(?:[/?][^\s']*)?'?)(?= |$)"
 )
-_PIECE = regex(r"[\w+-]+={0,2}")
-_COMMIT = regex(r"[0-9a-f]{40}")
 _LOCAL = regex(r"localhost|127(?:\.\d+){3}|\[::1\]|[\w-]+\.localhost", re.IGNORECASE)
 _PLAIN_FETCH = load_regex("plain_fetch")
 
@@ -117,7 +116,7 @@ def is_closed(arguments: str, seen: ConversationText | None, origin: str) -> boo
     return all(
         seen.user_wrote(leaf)
         or seen.in_results(leaf, origin)
-        or (len(leaf) <= _LEAST and leaf.isalpha() and not seen.in_results(leaf))
+        or (len(leaf) <= LEAST and leaf.isalpha() and not seen.in_results(leaf))
         for leaf in leaves
     )
 
@@ -126,7 +125,7 @@ def _leaves(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         for key, each in value.items():
             yield from _leaves(each)
-            if len(key) > 2 * _LEAST:
+            if len(key) > 2 * LEAST:
                 yield key
     elif isinstance(value, list):
         for each in value:
@@ -140,47 +139,47 @@ def find_carried(url: str, seen: ConversationText | None) -> str:
     the person, plain or encoded; "" for none."""
     if seen is None or is_local(host_of(url)) or seen.occurs(url):
         return ""
-    return _read_before(url.partition("://")[2], seen)
+    return find_read(url.partition("://")[2], seen)
 
 
 def find_carried_by(command: str, seen: ConversationText | None) -> str:
     """Find such a piece in a command that contacts a host: an option may carry it, too."""
-    command, urls = with_scheme(command), contacted_urls(command)
-    if seen is None or not urls:
+    plain, urls = command, contacted_urls(command)
+    resolves = command.partition(" ")[0] in RESOLVERS
+    if seen is None or not (urls or resolves) or seen.occurs(plain):
         return ""
+    command = with_scheme(command)
     for url in urls:
         if seen.occurs(url):
             command = command.replace(url, "")
-    return _read_before(command, seen)
+    return find_read(command.replace(".", " ") if resolves else command, seen)
 
 
-def _read_before(text: str, seen: ConversationText) -> str:
-    for piece in _pieces(text):
-        if seen.in_results(piece) and not seen.user_wrote(piece):
-            return piece
-    return ""
+def find_steered(url: str, seen: ConversationText | None, hosts: Iterable[str] = ()) -> str:
+    """Return what an address seems to carry because text in files says so: an opaque value, or a
+    new value for a host that only that text names; "" for nothing."""
+    host = host_of(url)
+    if seen is None or is_local(host) or is_known(url, seen, hosts):
+        return ""
+    if opaque := find_opaque(url.partition("://")[2], seen):
+        return opaque
+    return find_new_value(url.partition("?")[2], seen) if seen.in_results(host) else ""
 
 
-def _pieces(text: str) -> Iterator[str]:
-    for piece in dict.fromkeys(_PIECE.findall(unquote(text))):
-        if len(piece) < _LEAST:
-            continue
-        if not _COMMIT.fullmatch(piece) and any(sign.isdigit() for sign in piece):
-            yield piece
-        yield from _decode(piece)
+def find_steered_name(command: str, seen: ConversationText | None) -> str:
+    """Return the opaque label of a name that a command looks up."""
+    if seen is None or command.partition(" ")[0] not in RESOLVERS:
+        return ""
+    return find_opaque(command.partition(" ")[2], seen)
 
 
-def _decode(piece: str) -> Iterator[str]:
-    """Yield the piece decoded from base64 or hex, if that gives text."""
-    whole = piece.rstrip("=").encode()
-    for read in (_base64, binascii.unhexlify):
-        try:
-            text = read(whole).decode("utf-8").strip()
-        except (ValueError, binascii.Error):
-            continue
-        if len(text) >= 8 and text.isprintable():
-            yield text
-
-
-def _base64(data: bytes) -> bytes:
-    return base64.urlsafe_b64decode(data.replace(b"+", b"-") + b"=" * (-len(data) % 4))
+def find_disclosed(arguments: str, seen: ConversationText | None) -> str:
+    """Return text in the arguments for a server that was read in this conversation."""
+    if seen is None:
+        return ""
+    try:
+        leaves = tuple(_leaves(decode(object, arguments.encode())))
+    except DecodeError:
+        leaves = (arguments,)
+    found = (find_read(leaf, seen, QUOTED_IN_TEXT) for leaf in leaves)
+    return next(filter(None, found), "")

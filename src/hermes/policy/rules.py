@@ -26,6 +26,7 @@ from hermes.core.effects import (
     WritePath,
     subject,
 )
+from hermes.core.messages import WORKSPACE
 from hermes.core.ports import ConversationText, ShellSetup
 from hermes.policy.findings import ALL_SCOPES, Verdict
 from hermes.policy.owner_rules import (
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 
 MOST_NAMED = 3
 FAULT = "The policy failed to judge this, so it is denied. The log has the details."
+# What the person's own words allow without another question.
+REQUESTABLE = frozenset(("remote_state",))
 
 
 ISOLATED = "It happens in a container without network and without folders of this machine."
@@ -159,10 +162,14 @@ class SessionPolicy:
         if isinstance(decision, Ask):
             if not self._judge.untrusted_origins(origins):
                 decision = self._folders.offer(effect, decision)
-            if why := self._why_answered(effect, principal, verdict, decision):
+            if why := self._why_answered(effect, principal, verdict, decision, origins):
                 return Allow(reason=why, lifted=True)
             if verdict.single and decision.scopes == ALL_SCOPES and self.mode == "smart":
                 return replace(decision, simple=True)
+        if isinstance(decision, Allow) and decision.offline:
+            own_rule = self._owner_rules.find_allow(effect, principal, verdict.texts[1:])
+            approved = own_rule is not None or subject(effect) in self._allowed
+            return replace(decision, offline=not approved and self.mode != "off")
         return decision
 
     def origin(self, effect: Effect) -> str:
@@ -256,10 +263,19 @@ class SessionPolicy:
             scopes = ALL_SCOPES if verdict.tainted_files else ("once",)
             reason = f"{verdict.outward}{sources}"
             return Ask(reason=reason, category=verdict.outward_category, scopes=scopes)
+        if verdict.steered and (local := self._judge.local_origins(origins)):
+            reason = f"{verdict.steered}{_describe_files(local)}"
+            scopes = ("once", "session")
+            return Ask(reason=reason, category=verdict.outward_category, scopes=scopes)
         return decision
 
     def _why_answered(
-        self, effect: Effect, principal: Principal, verdict: EffectVerdict, ask: Ask
+        self,
+        effect: Effect,
+        principal: Principal,
+        verdict: EffectVerdict,
+        ask: Ask,
+        origins: frozenset[str],
     ) -> str:
         """Return why a question need not be asked, or "". The stored allowlist does not cover
         commands that involve tainted files."""
@@ -276,11 +292,29 @@ class SessionPolicy:
         own = self._owner_rules.find("ask", effect, principal, verdict.texts)
         if own is None and self._is_isolated(effect):
             return ISOLATED
+        if own is None and self._is_requested(verdict, ask, origins):
+            return "You asked for it."
         return "Questions are off." if self.mode == "off" else ""
+
+    def _is_requested(self, verdict: EffectVerdict, ask: Ask, origins: frozenset[str]) -> bool:
+        """Whether the person's own words answer the question. They do not if untrusted text could
+        have decided what is sent."""
+        if not verdict.requested or ask.category not in REQUESTABLE or verdict.tainted_files:
+            return False
+        return not self._judge.untrusted_origins(origins)
 
     def _is_isolated(self, effect: Effect) -> bool:
         inside = isinstance(effect, RunCommand | ReadPath | WritePath | DeletePath | SignalProcess)
         return inside and self._surroundings.get("isolated", False)
+
+
+def _describe_files(origins: tuple[str, ...]) -> str:
+    """Return the sentence of a question that names the files and programs whose text is in view."""
+    names = [name for each in origins for name in each.removeprefix(WORKSPACE).split(", ")]
+    shown = ", ".join(name.removeprefix(WORKSPACE) for name in names[:MOST_NAMED])
+    more = len(names) - MOST_NAMED
+    shown += f" and {more} more" if more > 0 else ""
+    return f" You did not ask for this; text from {shown} is in view, which may have caused it."
 
 
 def _describe_taint(verdict: EffectVerdict) -> str:

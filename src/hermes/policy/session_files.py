@@ -107,6 +107,13 @@ class SessionFiles:
         """Return a value that changes with the content of the file; None where there is no file."""
         return self._texts.stamp(path)
 
+    def has_new_project_file(self, *folders: str) -> bool:
+        """Whether a file that programs run without being told, such as a Makefile, is new."""
+        if self._since == NEVER:
+            return False
+        names = word_list("implicit_project_files")
+        return any(self.is_new(f"{folder}/{name}") for folder in {*folders} for name in names)
+
     def manifests(self, *folders: str) -> tuple[str, ...]:
         """Return the new or tainted dependency lists in these folders."""
         if self._since == NEVER and not self.has_tainted_files():

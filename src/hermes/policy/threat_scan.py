@@ -4,9 +4,16 @@ from __future__ import annotations
 
 
 def untrusted_in(origins: frozenset[str]) -> tuple[str, ...]:
-    from hermes.policy.sources import is_trusted
+    from hermes.policy.sources import untrusted_origins
 
-    return tuple(sorted(origin for origin in origins if not is_trusted(origin)))
+    return untrusted_origins(origins)
+
+
+def local_in(origins: frozenset[str]) -> tuple[str, ...]:
+    """Return those of the origins that are files and programs."""
+    from hermes.policy.sources import local_origins
+
+    return local_origins(origins)
 
 
 def scan_for_threats(text: str) -> str:

@@ -253,7 +253,7 @@ async def _show(
 
 
 def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:
-    """Mark the output with the untrusted origins in it."""
+    """Mark the output with the origins in it that the person did not write."""
     output = ToolOutput.text(text, details=details)
     return replace(output, origin=", ".join(origins)) if origins else output
 

@@ -31,6 +31,8 @@ class Cause(Value):
     model: str = ""
     # The reason.
     words: str = ""
+    # The sources of text that was in view.
+    origins: tuple[str, ...] = ()
 
 
 class Version(Value, tag="version"):

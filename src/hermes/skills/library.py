@@ -10,6 +10,7 @@ from hermes.codec.values import Value
 from hermes.config.environment import read_env_file
 from hermes.core.errors import UsageError
 from hermes.core.events import SessionOpened
+from hermes.policy.threat_scan import local_in, untrusted_in
 from hermes.skills.discovery import SkillEntry, SkillEnvironment, SkillScanner, is_available
 from hermes.skills.files import Tree, content_hash, folder_hash, read_tree
 from hermes.skills.history import Cause, Version
@@ -160,7 +161,10 @@ class SkillLibrary:
         entries = tuple(self.store.find(name) for name in names)
         text = await self._use(entries, instruction, session_id)
         untrusted = [entry.name for entry in entries if self._is_untrusted(entry.name)]
-        return SkillCall(text=text, origin=f"skill:{','.join(untrusted)}" if untrusted else "user")
+        if untrusted:
+            return SkillCall(text=text, origin=f"skill:{','.join(untrusted)}")
+        written = frozenset(origin for entry in entries for origin in self.store.origins(entry))
+        return SkillCall(text=text, origin=", ".join(untrusted_in(written)) or "user")
 
     async def preload(self, names: Sequence[str]) -> str:
         """Return the text of skills for the start of a session. Raises NotFound for a missing
@@ -260,7 +264,9 @@ def session_skills(
     def cause(call: str) -> Cause:
         session = find_session()
         model = session.transcript.model if session else opened.model
-        return Cause(who="agent", session=session_id, call=call, model=model)
+        in_view = session.transcript.origins() if session else frozenset[str]()
+        origins = untrusted_in(in_view) or local_in(in_view)
+        return Cause(who="agent", session=session_id, call=call, model=model, origins=origins)
 
     return library.tool_service(opened, session_id=session_id, cause=cause)
 

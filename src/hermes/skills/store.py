@@ -127,6 +127,17 @@ class SkillStore:
         ours = all(one.cause.who in ("agent", *_AUTONOMOUS) for one in settled)
         return "agent" if ours else "user"
 
+    def origins(self, entry: SkillEntry) -> tuple[str, ...]:
+        """Return the sources that were in view when the agent wrote the skill; () for skills of
+        others and if a person edited it since."""
+        if entry.kind != "home":
+            return ()
+        if self._history.version_in_use(entry.name, folder_hash(entry.folder)) is None:
+            return ()
+        versions = self._history.read(entry.name)
+        settled = (one for one in versions if one.state in ("active", "past", "intended"))
+        return tuple(sorted({origin for one in settled for origin in one.cause.origins}))
+
     def active(self, name: str) -> Version | None:
         """Return the version in use; None when the skill was never changed here or was edited
         since."""

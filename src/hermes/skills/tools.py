@@ -202,7 +202,8 @@ async def skill_view(
             output = await _load_skill(ctx, service, entry)
         if service.is_untrusted(entry.name):
             return replace(output, origin=f"skill:{entry.name}")
-        return output
+        origins = await asyncio.to_thread(service.store.origins, entry)
+        return replace(output, origin=", ".join(origins)) if origins else output
     except NotFound as error:
         near = f" Near: {', '.join(error.near)}." if error.near else " skills_list shows all."
         raise ToolError(f"{error}{near}") from error

@@ -37,6 +37,22 @@ CONFINED = (
     "[Commands are confined: outside the workspace they can change only temporary files and the "
     "folders of tools, and keys are hidden. If this needs more, tell the user.]"
 )
+NETWORK_FAILURES = (
+    b"Network is unreachable",
+    b"Temporary failure in name resolution",
+    b"Name or service not known",
+    b"Could not resolve host",
+    b"Connection refused",
+    b"ENOTFOUND",
+    b"EAI_AGAIN",
+    b"ENETUNREACH",
+    b"ECONNREFUSED",
+)
+OFFLINE = (
+    "[It ran without a network, because it runs code that was written in this session or with "
+    "untrusted text in view. If it needs one, tell the user, who can allow the command by a rule "
+    "in policy.toml.]"
+)
 REVERTED = "[Reverted, because these names are reserved: {names}. Ask the user.]"
 KEPT_IN = "[Commands can change files in {safe} only. If this needs more, tell the user.]"
 
@@ -110,21 +126,25 @@ class LocalRunner:
     ) -> CommandOutcome:
         if not Path(command.cwd).is_dir():  # noqa: ASYNC240
             return CommandOutcome(how="nowhere", code=1)
-        sandbox = self.sandbox.for_command(command.script, unconfined=command.unconfined)
+        sandbox = self.sandbox.for_command(
+            command.script, unconfined=command.unconfined, offline=command.offline
+        )
         guards = sandbox.guards()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
         line = start_code(command.cwd, state, command.preface)
         line += record_state(command.script, str(note), self._secret_env())
         line = fit_argument(line, note.with_suffix(".sh"))
-        refused = False
+        refused = cut_off = False
 
         def sink(data: bytes) -> None:
-            nonlocal refused
+            nonlocal refused, cut_off
             for each in sinks:
                 each(data)
             # A confined command may not know why the system refused something.
             if sandbox.confines and not refused:
                 refused = any(text in data for text in REFUSALS)
+            if command.offline and sandbox.confines and not cut_off:
+                cut_off = any(text in data for text in NETWORK_FAILURES)
 
         child = await self._start(sandbox, line, state, sink, pty=command.pty, password=password)
         try:
@@ -146,6 +166,8 @@ class LocalRunner:
         if refused:
             safe = ", ".join(self.sandbox.scope.safe)
             remarks.append(KEPT_IN.format(safe=safe) if safe else CONFINED)
+        if cut_off:
+            remarks.append(OFFLINE)
         if how != "ended":
             return interrupted_outcome(how, tuple(remarks))
         code = child.ended.result()

@@ -111,7 +111,7 @@ class LiveText:
 
 class CommandRequest(Value):
     """A script and how to run it. `preface` is a line of bash before the script. An `unconfined`
-    command runs without the sandbox."""
+    command runs without the sandbox, an `offline` one without a network in it."""
 
     script: str
     cwd: str
@@ -119,6 +119,7 @@ class CommandRequest(Value):
     pty: bool = False
     preface: str = ""
     unconfined: bool = False
+    offline: bool = False
 
 
 class CommandOutcome(Value):

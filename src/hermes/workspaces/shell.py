@@ -180,6 +180,7 @@ class Shell:
             timeout=timeout,
             pty=pty,
             unconfined=ANYWHERE in effect.grants,
+            offline=effect.offline,
         )
         before, outcome = self._state, interrupted_outcome("stopped")
         if not stop.is_set():

@@ -155,9 +155,12 @@ class Sandbox:
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
         return self.scope.environment(env) if self._means else env
 
-    def for_command(self, script: str, *, unconfined: bool = False) -> CommandSandbox:
+    def for_command(
+        self, script: str, *, unconfined: bool = False, offline: bool = False
+    ) -> CommandSandbox:
         """Return the sandbox of one command. An `unconfined` command is only kept from changing
-        files outside the `safe` folders."""
+        files outside the `safe` folders. An `offline` one has no network; with bubblewrap it still
+        reaches servers that it starts itself."""
         means = None if unconfined and not self._safe else self._means
         if means is not None:
             self.scope.prepare()
@@ -175,6 +178,10 @@ class Sandbox:
                 make_folders(scope.home, needs.folders)
             if needs.keys:
                 scope = replace(scope, shown=needs.keys)
+        if means and offline:
+            scope = replace(scope, network=False)
+            if self._wanted == "auto":
+                means = find_means("bubblewrap", self._search_path)[0] or means
         return CommandSandbox(means, scope, self._reserved)
 
     def _find_means(self) -> tuple[Means | None, tuple[str, ...]]:
