@@ -127,7 +127,7 @@ class MatrixSession:
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
             raise PlatformUnreachable(f"The homeserver cannot be reached: {error}") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            text = f"The connection to the homeserver broke: {error or type(error).__name__}"
+            text = f"The connection to the homeserver broke: {str(error) or type(error).__name__}"
             raise PostUncertain(text) if sends else PlatformUnreachable(text) from error
         if isinstance(response, ErrorResponse):
             raise refusal_error(response, sends=sends)
