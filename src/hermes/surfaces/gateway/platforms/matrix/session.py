@@ -49,7 +49,7 @@ class MatrixSession:
         if settings.get("MATRIX_ENCRYPTION", "").strip().lower() == "true":
             mode = "required"
         if mode == "required" and not ENCRYPTION_ENABLED:
-            raise ConfigError("Encryption needs a library; install `hermes-agent[matrix]`.")
+            raise ConfigError("Encryption needs a library; run `hermes extras add matrix`.")
         self.e2ee = mode
         self._login_path = context.folder / "login.json"
         store = context.folder / "store"
