@@ -56,6 +56,7 @@ rc_login:
   address: {per_second: 1000, burst_count: 1000}
   account: {per_second: 1000, burst_count: 1000}
   failed_attempts: {per_second: 1000, burst_count: 1000}
+rc_room_creation: {per_second: 1000, burst_count: 1000}
 rc_joins: {local: {per_second: 1000, burst_count: 1000}}
 rc_invites:
   per_room: {per_second: 1000, burst_count: 1000}
