@@ -5,7 +5,8 @@
 # command:package
 PROGRAMS="bwrap:bubblewrap sshd:openssh-server ssh:openssh-client rg:ripgrep zsh:zsh fish:fish
     tmux:tmux sudo:sudo ps:procps setpriv:util-linux openssl:openssl npm:npm hledger:hledger
-    pdftotext:poppler-utils identify:imagemagick ffmpeg:ffmpeg"
+    pdftotext:poppler-utils identify:imagemagick ffmpeg:ffmpeg
+    dovecot:dovecot-imapd"
 
 prepare_programs() {
     stamp="$1/.venv/.made-for-programs"

@@ -34,7 +34,7 @@ QUIET = {
     "cli": """auth backup bundles checkpoints claw completion config cost curator doctor dump extras
         fallback honcho hooks import insights login logout logs memory model pairing plugins policy
         profile prompt-size replay send sessions setup skills status tools trace undo uninstall
-        update version""",
+        update version webhook""",
     "api": """/v1/runs/{id}/stop /v1/runs/{id}/answer /v1/runs/{id}/steer /api/jobs
         /api/jobs/{id}/pause /api/jobs/{id}/resume /api/jobs/{id}/run""",
     "slash": """help new resume title retry undo usage quit sessions branch clear history save

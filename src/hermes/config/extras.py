@@ -21,6 +21,7 @@ EXTRAS = (
     Extra("mcp", "MCP servers, and running Hermes as one", 14),
     Extra("acp", "editors that speak the Agent Client Protocol", 8),
     Extra("keyring", "keys in the keyring of the system", 18),
+    Extra("matrix", "Matrix rooms, with end-to-end encryption", 45),
     Extra("modal", "commands in Modal sandboxes", 33),
     Extra("docs", "building the documentation site", 17),
     Extra("dev", "tests, lint and types of a clone", 900),

@@ -248,6 +248,10 @@ LINES: dict[str, str] = {
     "uninstall": "--full --dry-run",
     "update": "--check",
     "version": "--json",
+    "webhook list": "--json",
+    "webhook remove": "deploys",
+    "webhook subscribe": "deploys --prompt words --json",
+    "webhook test": "deploys",
 }
 
 

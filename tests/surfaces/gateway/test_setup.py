@@ -35,7 +35,7 @@ async def test_a_platform_is_set_up_and_checked(machine: Machine, pane: Pane) ->
 
 def _set_up(machine: Machine, pane: Pane) -> None:
     pane.hermes("gateway setup", ready=False)
-    pane.wait_for("1. Wire", "not configured", "Platform (number or name)")
+    pane.wait_for("1. Email", ". Wire", "not configured", "Platform (number or name)")
     pane.say("nosuch")
     pane.wait_for("There is no platform 'nosuch'")
     pane.say("wire")

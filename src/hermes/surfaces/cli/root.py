@@ -71,6 +71,10 @@ COMMANDS = {
     "uninstall": ("maintenance:uninstall_command", "Remove Hermes, and optionally its home."),
     "update": ("maintenance:update_command", "Update Hermes to the newest version."),
     "version": ("status:version_command", "Print the version."),
+    "webhook": (
+        "hermes.surfaces.gateway.platforms.webhook.command:command",
+        "Start turns by requests of other services.",
+    ),
 }
 
 

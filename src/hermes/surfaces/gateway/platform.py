@@ -175,6 +175,18 @@ class Manifest(Value):
     docs: str = ""
 
 
+class GatewayPorts(Protocol):
+    """What a platform that starts work itself, such as a webhook, may ask of the gateway."""
+
+    async def send(self, target: str, text: str, *, key: str) -> None:
+        """Send Markdown to a chat of any platform, once for each key. Raises PlatformError."""
+        ...
+
+    async def run_job(self, job: str, context: str, *, key: str) -> None:
+        """Run a scheduled job now, with further text, once for each key. Raises HermesError."""
+        ...
+
+
 class PlatformContext(NamedTuple):
     """What an adapter gets from the gateway."""
 
@@ -182,7 +194,7 @@ class PlatformContext(NamedTuple):
     settings: Mapping[str, str]
     # `platforms.<name>.extra` as it is in the settings.
     extra: JsonObject
-    # For state of its own.
+    # For state of its own: `platforms/<name>` of the home.
     folder: Path
     # Where `download` stores files.
     media: Path
@@ -191,6 +203,7 @@ class PlatformContext(NamedTuple):
     world: World
     # Slash commands for a command menu: name and description.
     commands: tuple[tuple[str, str], ...] = ()
+    ports: GatewayPorts | None = None
 
 
 Deliver = Callable[[Inbound], Awaitable[None]]
