@@ -159,7 +159,7 @@ class MessageBuilder:
             text=text,
             images=images,
             source=f"gateway:{event.address.platform}",
-            origin=origin or ("gateway" if pending.is_internal else "user"),
+            origin=origin or _origin(pending, live),
             instructions=self._instructions(event, live),
             model=route.info.model or override.model,
             provider=route.info.provider or override.provider,
@@ -177,7 +177,7 @@ class MessageBuilder:
     def resume_request(self, pending: Pending, route: ChatRoute) -> tuple[str, TurnRequest]:
         """The id and request of the turn that continues after a shutdown."""
         number = pending.note.partition(":")[2]
-        request = self.request(pending, route, text=CONTINUE_TEXT, origin="gateway")
+        request = self.request(pending, route, text=CONTINUE_TEXT, origin="hermes")
         return f"{pending.run_id}:resume{number}", request
 
     def principal(self, pending: Pending) -> tuple[Principal, str]:
@@ -218,3 +218,12 @@ class MessageBuilder:
         shared = is_shared(event, self._key)
         hidden = self._deps.options.redact_pii
         return context_prompt(event, live, homes, is_shared=shared, redact_pii=hidden)
+
+
+def _origin(pending: Pending, live: LivePlatform) -> str:
+    """Who wrote the text. A signature proves which service sent an event, and not who wrote what is
+    in it: a webhook passes on the words of strangers."""
+    if pending.is_internal:
+        return "gateway"
+    name = pending.event.address.platform
+    return f"message:{name}" if live.manifest.abilities.is_trusted_transport else "user"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hermes.app.app import App
 from hermes.config.gateway_settings import PlatformOptions
-from hermes.core.errors import HermesError
+from hermes.core.errors import HermesError, PostRejected
 from hermes.cron.delivery import ORIGIN, DeliveryReport, JobOrigin
 from hermes.hosting.job_sessions import make_scheduler
 from hermes.surfaces.gateway.conversations import Conversations
@@ -107,6 +107,25 @@ def _attachment(path: Path) -> OutboundFile:
     return OutboundFile(
         kind=_KINDS.get(mime.partition("/")[0], "file"), path=str(path), name=path.name
     )
+
+
+class DeliveryPorts:
+    """Lets a platform that starts work itself send to chats of others (`GatewayPorts`)."""
+
+    def __init__(self, delivery: JobDelivery) -> None:
+        self._delivery = delivery
+
+    async def send(self, target: str, text: str, *, key: str) -> None:
+        """Send Markdown to a target once for each key; raise PostRejected if that is impossible."""
+        report = await self._delivery.deliver(target, text, key=key)
+        if report.state != "delivered":
+            raise PostRejected(report.detail)
+
+    async def run_job(self, job: str, context: str, *, key: str) -> None:
+        """Jobs run by their schedule only, without text of others."""
+        raise PostRejected(
+            f"A webhook cannot start job {job}; give its route a `prompt` and a `deliver` target."
+        )
 
 
 class JobScheduler:

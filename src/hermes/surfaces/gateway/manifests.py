@@ -16,7 +16,7 @@ from hermes.config.gateway_settings import PlatformOptions, platform_options
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, LoginRejected, NotFound
 from hermes.surfaces.gateway import platforms
-from hermes.surfaces.gateway.platform import Manifest, Platform, PlatformContext
+from hermes.surfaces.gateway.platform import GatewayPorts, Manifest, Platform, PlatformContext
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,10 @@ def enabled_platforms(config: Config, env: Mapping[str, str]) -> Iterator[Config
 
 
 def platform_context(
-    app: App, platform: ConfiguredPlatform, commands: tuple[tuple[str, str], ...] = ()
+    app: App,
+    platform: ConfiguredPlatform,
+    commands: tuple[tuple[str, str], ...] = (),
+    ports: GatewayPorts | None = None,
 ) -> PlatformContext:
     """What the adapter of a platform gets. `commands` are for its command menu."""
     home, name = app.context.home, platform.manifest.name
@@ -106,6 +109,7 @@ def platform_context(
         http=app.models.http,
         world=app.context.world,
         commands=commands,
+        ports=ports,
     )
 
 

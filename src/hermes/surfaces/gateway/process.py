@@ -25,7 +25,7 @@ from hermes.config.logs import LineFormatter, LogHandlers, RepeatFilter, Rotatin
 from hermes.surfaces.gateway.control import ChatControl
 from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import ChannelDirectory
-from hermes.surfaces.gateway.job_delivery import JobDelivery, JobScheduler
+from hermes.surfaces.gateway.job_delivery import DeliveryPorts, JobDelivery, JobScheduler
 from hermes.surfaces.gateway.locks import GatewayLock
 from hermes.surfaces.gateway.manifests import ConfiguredPlatform, enabled_platforms
 from hermes.surfaces.gateway.pairing import PairingStore
@@ -90,13 +90,15 @@ async def _serve(app: App, platforms: Sequence[ConfiguredPlatform], *, is_quiet:
     chat = Conversations(app, platforms, pairing)
     directory = ChannelDirectory(app.context.home)
     by_name = {each.manifest.name: each for each in platforms}
+    delivery = JobDelivery(chat, by_name, directory)
     gateway = Gateway(
         app,
         by_name,
         chat,
         pairing=pairing,
         directory=directory,
-        services=[JobScheduler(app, JobDelivery(chat, by_name, directory))],
+        services=[JobScheduler(app, delivery)],
+        ports=DeliveryPorts(delivery),
         has_jobs=bool(enabled_jobs(app.context.config)),
     )
     chat.service.control = ChatControl(gateway, app.context.config)

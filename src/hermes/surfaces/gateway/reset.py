@@ -77,7 +77,7 @@ class SessionReset:
             return
         try:
             if info.message_count:
-                request = self._builder.request(pending, route, text=FLUSH_TEXT, origin="gateway")
+                request = self._builder.request(pending, route, text=FLUSH_TEXT, origin="hermes")
                 run = await self._deps.executor.start(f"flush:{route.session_id}", request)
                 await run.settled.wait()
             session = app.find_session(route.session_id)

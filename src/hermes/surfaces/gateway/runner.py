@@ -23,7 +23,7 @@ from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import REFRESH_SECONDS, ChannelDirectory
 from hermes.surfaces.gateway.manifests import ConfiguredPlatform, build_adapter, platform_context
 from hermes.surfaces.gateway.pairing import PairedRow, PairingStore
-from hermes.surfaces.gateway.platform import Address, Inbound, Platform
+from hermes.surfaces.gateway.platform import Address, GatewayPorts, Inbound, Platform
 from hermes.surfaces.gateway.state_file import HEARTBEAT_SECONDS, StateFile, read_state
 from hermes.surfaces.gateway.supervision import Supervisor, Timers
 from hermes.surfaces.gateway.targets import home_address
@@ -75,6 +75,7 @@ class Gateway:
         pairing: PairingStore,
         directory: ChannelDirectory,
         services: Sequence[BackgroundService] = (),
+        ports: GatewayPorts | None = None,
         has_jobs: bool = False,
     ) -> None:
         self._app = app
@@ -85,6 +86,7 @@ class Gateway:
         self._pairing = pairing
         self._directory = directory
         self._services = services
+        self._ports = ports
         self._has_jobs = has_jobs
         self._outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         # New messages wait until the old ones are in their chats.
@@ -249,7 +251,7 @@ class Gateway:
             self._directory.note(event)
 
     def _attach(self, platform: ConfiguredPlatform) -> Platform:
-        context = platform_context(self._app, platform, self._chat.menu(platform))
+        context = platform_context(self._app, platform, self._chat.menu(platform), self._ports)
         adapter = build_adapter(platform, context)
         self._adapters[platform.manifest.name] = adapter
         self._chat.attach(platform, adapter)
