@@ -7,6 +7,7 @@ HermesError                what happened and the next step, in one sentence
 ├── AdmissionRefused       a long-lived process does not take another run now
 ├── IdempotencyConflict    the idempotency key belongs to another request
 ├── ConfigError            a setting cannot be used
+│   └── InvalidConfig      nothing starts with these settings (exit code 2)
 ├── JournalError           the journal cannot do it
 │   ├── SessionBusy        another process owns the session
 │   ├── Fenced             this process owned the session and lost it
@@ -62,6 +63,10 @@ class IdempotencyConflict(HermesError):
 
 
 class ConfigError(HermesError):
+    pass
+
+
+class InvalidConfig(ConfigError):
     pass
 
 
