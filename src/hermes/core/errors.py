@@ -90,7 +90,7 @@ Reason = Literal[
     "auth", "auth_permanent", "billing", "rate_limit", "upstream_rate_limit", "overloaded",
     "server_error", "timeout", "ssl_cert_verification", "context_overflow", "payload_too_large",
     "image_too_large", "model_not_found", "provider_policy_blocked", "content_policy_blocked",
-    "format_error", "cut", "unknown",
+    "format_error", "endless_reply", "cut", "unknown",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import NamedTuple
 
+from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import Value, replace
 from hermes.core.caps import NO_CAPS, Caps
 from hermes.core.errors import BudgetReached, ProviderError
@@ -14,10 +15,10 @@ from hermes.core.events import CallSettled, CapRaised, CapScope, ModelCalled
 from hermes.core.gate import Questions
 from hermes.core.messages import Usage
 from hermes.core.ports import Meter, Provider
-from hermes.core.prompt import Delta, Notice, Prompt, Reply
+from hermes.core.prompt import Delta, Notice, Prompt, ReasoningDelta, Reply, TextDelta
 from hermes.core.prompt_bound import PromptBound, message_bound
 from hermes.core.recorder import Recorder
-from hermes.core.usage_check import Cost, UsageCheck
+from hermes.core.usage_check import Cost, UsageCheck, reply_characters
 from hermes.core.world import World
 
 # A reply limited to fewer tokens is not worth its prompt.
@@ -63,6 +64,7 @@ class Metered:
         request = await self._book(prompt)
         self._world.kill_point("model.called")
         settled = began = False
+        received = 0
         try:
             async with aclosing(self._inner.reply(request.prompt)) as parts:
                 async for part in parts:
@@ -75,6 +77,8 @@ class Metered:
                         if doubt and not self._warned:
                             self._warned = True
                             yield self._warning(doubt)
+                    elif isinstance(part, TextDelta | ReasoningDelta):
+                        received += len(part.text)
                     began |= not isinstance(part, Notice)
                     yield part
         except ProviderError as error:
@@ -84,7 +88,7 @@ class Metered:
             raise
         finally:
             if not settled:
-                self._settle(request.call, request.granted, certain=False)
+                self._settle(request.call, self._most(request, received), certain=False)
 
     async def _book(self, prompt: Prompt) -> _Request:
         prompt_tokens = self._bound.of(prompt)
@@ -122,7 +126,8 @@ class Metered:
         elif usage.cost is None:
             usage = replace(usage, cost=self._cost(usage))
         if reply.message.stop == "cut":
-            self._settle(request.call, request.granted, certain=False)
+            most = self._most(request, reply_characters(reply.message))
+            self._settle(request.call, most, certain=False)
         elif usage.estimated and usage.cost != 0:
             # There is no usable report, so the visible output is the bound.
             output = message_bound(reply.message)
@@ -137,6 +142,13 @@ class Metered:
             prompt_tokens = request.granted.input if usage.estimated else usage.prompt
             self._bound.learn(request.prompt, prompt_tokens)
         return replace(reply, usage=usage)
+
+    def _most(self, request: _Request, characters: int) -> Usage:
+        """Return the upper bound of a call that sent so much: a server may ignore its limit."""
+        output = tokens_of_size(characters)
+        if output <= request.granted.output:
+            return request.granted
+        return self._worst_case(request.granted.input, output)
 
     def _settle(
         self,
