@@ -126,6 +126,8 @@ def result_lines(done: RestoreResult, root: str) -> str:
     lines = [f"restored       {_short(path, root)}" for path in done.restored]
     lines += [f"deleted        {_short(path, root)}" for path in done.deleted]
     head = f"{len(done.restored)} restored, {len(done.deleted)} deleted, {len(done.kept)} kept."
+    if done.is_partial:
+        head += " A part failed; undo again to restore the rest."
     return "\n".join((head, *_cut(lines), *_rest(done.kept, done.lost, done.notes, root)))
 
 
