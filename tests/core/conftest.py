@@ -12,7 +12,7 @@ import pytest
 from hermes.core.commands import Command, Say
 from hermes.core.events import Event, Record, ReplyAdded, SessionOpened, ToolFinished, TurnEnded
 from hermes.core.messages import Message, ToolResult
-from hermes.core.metering import Budgeting, Cost, Metered
+from hermes.core.metering import Budgeting, Metered
 from hermes.core.ports import Meter, Policy, Provider
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.recorder import Recorder, Subscription
@@ -20,6 +20,7 @@ from hermes.core.session import Session
 from hermes.core.session_deps import SessionDeps, TurnLimits
 from hermes.core.tools import Tool
 from hermes.core.transcript import fold
+from hermes.core.usage_check import Cost
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, SessionPolicy

@@ -18,8 +18,8 @@ from hermes.core.messages import (
     ToolResult,
     UserMessage,
 )
-from hermes.core.metering import FIXED_TOKENS, IMAGE_TOKENS, PromptBound, message_bound
 from hermes.core.prompt import Prompt, ToolSpec
+from hermes.core.prompt_bound import FIXED_TOKENS, IMAGE_TOKENS, PromptBound, message_bound
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)
 TEXTS = st.builds(Text, text=WORDS)

@@ -268,3 +268,26 @@ async def test_whatever_comes_ends_in_a_valid_reply_that_was_shown(
     assert heard.shown == message.text
     assert heard.whole.usage.requests == len(run.inner.prompts) <= 20
     assert ConversationNormalizer().normalize((*HI.messages, message))[1].parts  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [
+        ("complete ", "complete answer", "complete answer"),
+        ("The", "The answer is 42.", "The answer is 42."),
+        ("The answer to your question is f", "The answer to your question is 42.",
+         "The answer to your question is 42."),
+        ("Berlin is the capital of Germany and", "capital of Germany and has four million.",
+         "Berlin is the capital of Germany and has four million."),
+        ("One, two,", " three.", "One, two, three."),
+        ("It is very, very", " very good.", "It is very, very very good."),
+        ("```py\nx = 1\n", "y = 1\n```", "```py\nx = 1\ny = 1\n```"),
+    ],
+)  # fmt: skip
+async def test_a_repeated_beginning_is_not_glued_to_the_first_half(
+    first: str, second: str, whole: str
+) -> None:
+    answers = Listed(reply(Text(text=first), stop="cut"), reply(Text(text=second)))
+    heard = await ask(CompletingProvider(answers, World(clock=NapClock())))
+    assert heard.whole.message.text == whole
+    assert heard.shown == whole

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hermes.app.replay import replay
+from hermes.codec.json import decode, encode
+from hermes.codec.values import JsonObject
 from hermes.core.errors import UsageError
 from hermes.replay.recording import Recording, lines_of, load, pack_recording
 from hermes.testing.faults import dripped
@@ -89,3 +92,83 @@ async def test_a_session_that_died_and_was_never_opened_again_is_played(tmp_path
     recording = await record(tmp_path / "home", THREE, says("Never said."), play=play)
     report = await replay(recording)
     assert (report.divergence, report.hashes) == (None, "same")
+
+
+def rewritten(recording: Recording, change: Callable[[list[JsonObject]], None]) -> bytes:
+    """The file after a change of its entries, by somebody who also repairs its last line."""
+    entries = [decode(dict[str, object], line) for line in lines_of(recording)]
+    change(entries)
+    entries[-1] = {"end": len(entries) - 1}
+    return b"".join(encode(entry) + b"\n" for entry in entries)
+
+
+def _records(entries: list[JsonObject]) -> list[int]:
+    return [position for position, entry in enumerate(entries) if "record" in entry]
+
+
+def swap(entries: list[JsonObject]) -> None:
+    first, second = _records(entries)[3:5]
+    entries[first], entries[second] = entries[second], entries[first]
+
+
+def swap_under_each_other_number(entries: list[JsonObject]) -> None:
+    first, second = (entries[position]["record"] for position in _records(entries)[3:5])
+    first["n"], second["n"] = second["n"], first["n"]
+    swap(entries)
+
+
+def edit_hash(entries: list[JsonObject]) -> None:
+    record = entries[_records(entries)[4]]["record"]
+    record["hash"] = record["hash"][::-1]
+
+
+def drop_hashes(entries: list[JsonObject]) -> None:
+    for position in _records(entries):
+        entries[position]["record"].pop("hash", None)
+
+
+def edit_time(entries: list[JsonObject]) -> None:
+    entries[_records(entries)[2]]["record"]["at"] += 1
+
+
+def drop_record(entries: list[JsonObject]) -> None:
+    del entries[_records(entries)[-1]]
+    del entries[_records(entries)[5]]
+
+
+def spoil_request(entries: list[JsonObject]) -> None:
+    exchange = next(entry["exchange"] for entry in entries if "exchange" in entry)
+    exchange["digest"] = "not hexadecimal"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        swap,
+        swap_under_each_other_number,
+        edit_hash,
+        drop_hashes,
+        edit_time,
+        drop_record,
+        spoil_request,
+    ],
+)
+async def test_a_file_that_was_changed_is_named_as_damaged(
+    recording: Recording, tmp_path: Path, change: Callable[[list[JsonObject]], None]
+) -> None:
+    file = tmp_path / "changed.jsonl"
+    file.write_bytes(rewritten(recording, change))
+    with pytest.raises(UsageError, match="is damaged"):
+        load(file)
+
+
+async def test_an_answer_that_was_changed_is_named_as_damage(
+    recording: Recording, tmp_path: Path
+) -> None:
+    file = tmp_path / "changed.jsonl"
+    data = b"".join(lines_of(recording))
+    spoiled = data.replace(b'"status":200', b'"status":201', 1)
+    assert spoiled != data
+    file.write_bytes(spoiled)
+    with pytest.raises(UsageError, match="changed after the export"):
+        load(file)

@@ -59,7 +59,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("point", ["undo.restoring", *STEPS])
+@pytest.mark.parametrize("point", ["undo.restoring", "undo.written", *STEPS])
 async def test_an_undo_that_was_cut_off_is_finished_by_the_next(tmp_path: Path, point: str) -> None:
     agent = Agent(tmp_path)
     agent.fill(FILES)
@@ -70,6 +70,7 @@ async def test_an_undo_that_was_cut_off_is_finished_by_the_next(tmp_path: Path, 
     agent.undo()
     assert agent.picture() == before
     assert not [name for name in agent.names() if name.startswith(".hermes")]
+    assert not [name for name in agent.names() if name.endswith(".undo")]
     await agent.close()
 
 

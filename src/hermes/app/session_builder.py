@@ -11,6 +11,7 @@ from hermes.app.session_controls import SessionControls, restore_model
 from hermes.app.session_environment import (
     build_workspace,
     connect_workspace,
+    end_survivors,
     file_origins,
     preflight,
     session_policy,
@@ -74,6 +75,7 @@ class SessionBuilder:
 
     async def open_new(self, request: SessionRequest, adapt: AdaptDeps) -> Session:
         self._run.config.refuse_invalid()
+        await end_survivors(self._app)
         choice = await self._app.models.choose()
         self._app.announce_choice(choice)
         session_id = request.session_id or self._run.world.new_session_id()
@@ -113,6 +115,7 @@ class SessionBuilder:
     async def resume(self, session_id: str, request: SessionRequest, adapt: AdaptDeps) -> Session:
         self._run.config.refuse_invalid()
         lease = await self._app.journal.acquire(session_id)
+        await end_survivors(self._app)
         records = await self._app.journal.read(session_id)
         transcript = fold(records)
         opened = transcript.opened

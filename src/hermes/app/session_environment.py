@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 from collections import ChainMap
 from collections.abc import Callable
@@ -17,11 +19,14 @@ from hermes.policy.rules import SessionPolicy
 from hermes.undo.workspace import UndoableWorkspace, UndoService
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.shell import is_isolated, is_remote_backend, make_sudo
+from hermes.workspaces.survivors import RECORDS, end_abandoned
 
 if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.policy.session_files import TaintedFiles
     from hermes.undo.script_effects import ScriptEffects
+
+log = logging.getLogger(__name__)
 
 # Variables that tell a command its home, session and platform, and whether a user is present.
 HOME, SESSION = "HERMES_HOME", "HERMES_SESSION_ID"
@@ -55,6 +60,16 @@ def build_workspace(app: App, session_id: str, root: str, request: SessionReques
         sudo=make_sudo(app.context, lambda: app.find_session(session_id)),
     )
     return add_undo(app, session_id, local)
+
+
+async def end_survivors(app: App) -> None:
+    """End what commands of a killed Hermes left running, in any session of this home."""
+    folder = app.context.home.sessions / RECORDS
+    if folder.is_dir():
+        for record in await asyncio.to_thread(end_abandoned, folder):
+            log.warning(
+                "ended the processes of an interrupted command", extra={"command": record.script}
+            )
 
 
 def _session_variables(app: App, session_id: str, request: SessionRequest) -> dict[str, str]:

@@ -29,7 +29,8 @@ def start(
     budget: StepBudget | None = None,
     journal: Path | None = None,
 ) -> App:
-    """The app for one run. Nothing is opened, created or contacted yet. `settings` are keyed by
+    """The app for one run. Nothing is opened, created or contacted yet. Raises InvalidConfig if
+    config.yaml cannot be read. `settings` are keyed by
     setting (`model.default`) and rank like options; `budget` limits the steps of all turns
     together. `journal` is the database file, if it is not that of the home."""
     env = process_environment()
@@ -41,6 +42,7 @@ def start(
     flags = {**flag_values(options), **(settings or {})}
     use_file = not options.get("ignore_config")
     config = load(location, flags=flags, env=env, use_file=use_file)
+    config.refuse_unreadable()
     zone = config.settings.timezone
     fault = set_time_zone(zone) if zone else ""
     redactor = SecretRedactor(config, env)

@@ -35,6 +35,8 @@ def decode(kind: type[T], raw: bytes | str) -> T:
         return cast(T, _decoder(cast(Any, kind)).decode(raw))
     except (msgspec.DecodeError, UnicodeError) as error:
         raise DecodeError(str(error)) from error
+    except RecursionError as error:
+        raise DecodeError("It is nested too deeply") from error
 
 
 def convert(kind: type[T], raw: object, *, lenient: bool = False) -> T:
@@ -44,6 +46,8 @@ def convert(kind: type[T], raw: object, *, lenient: bool = False) -> T:
             return msgspec.convert(raw, kind, strict=not lenient)
     except (msgspec.ValidationError, UnicodeError) as error:
         raise DecodeError(str(error)) from error
+    except RecursionError as error:
+        raise DecodeError("It is nested too deeply") from error
 
 
 def encode(value: object) -> bytes:

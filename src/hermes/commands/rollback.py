@@ -125,8 +125,9 @@ def preview_lines(plan: RestorePlan, root: str) -> str:
 def result_lines(done: RestoreResult, root: str) -> str:
     lines = [f"restored       {_short(path, root)}" for path in done.restored]
     lines += [f"deleted        {_short(path, root)}" for path in done.deleted]
-    head = f"{len(done.restored)} restored, {len(done.deleted)} deleted, {len(done.kept)} kept."
-    return "\n".join((head, *_cut(lines), *_rest(done.kept, done.lost, done.notes, root)))
+    again = " A part failed; undo again to restore the rest." if done.is_partial else ""
+    counts = f"{len(done.restored)} restored, {len(done.deleted)} deleted, {len(done.kept)} kept."
+    return "\n".join((counts + again, *_cut(lines), *_rest(done.kept, done.lost, done.notes, root)))
 
 
 def _rest(

@@ -8,6 +8,10 @@ from hermes.codec.values import Value
 
 Level = Literal["ok", "warn", "error"]
 
+# Kinds that stop a session: a file that cannot be parsed, and a value without a safe default.
+UNREADABLE = "syntax"
+REFUSED_VALUE = "refused"
+
 
 class Diagnostic(Value):
     """The result of one check."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.diagnostics import Diagnostic, fault
+from hermes.config.diagnostics import UNREADABLE, Diagnostic, fault
 from hermes.config.home import Home, replace_file
 from hermes.config.schema import KeyPath, find_setting
 from hermes.config.settings import Settings
@@ -66,9 +66,9 @@ def read_document(home: Home) -> ConfigDocument:
 
 def _invalid_document(home: Home, why: str) -> ConfigDocument:
     unreadable = fault(
-        "syntax",
+        UNREADABLE,
         f"{home.config} is not used: {why}",
-        fix="fix it with `hermes config edit`; until then the defaults apply",
+        fix="fix it with `hermes config edit`, or start with --ignore-user-config",
     )
     return ConfigDocument(diagnostics=(unreadable,), exists=True)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.diagnostics import Diagnostic, fault, warning
+from hermes.config.diagnostics import REFUSED_VALUE, Diagnostic, fault, warning
 from hermes.config.environment import TRUE_WORDS
 from hermes.config.migrations import VERSION_KEY
 from hermes.config.schema import (
@@ -59,9 +59,14 @@ def flag_values(options: Mapping[str, Any]) -> dict[str, JsonValue]:
 
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
-# Without a valid value no session starts: the default would run commands on this machine although
-# another one was asked for.
-REFUSED = ("terminal.backend",)
+# Without valid values no session starts: the default would run commands on this machine although
+# another one was asked for, or spend without the cap that was asked for.
+REFUSED = ("terminal.backend", "budget")
+
+
+def is_refused(key: str) -> bool:
+    return any(key == each or key.startswith(f"{each}.") for each in REFUSED)
+
 
 VariablePlace = Literal["environment", "env_file"]
 SourceKind = Literal["flag", "session", "environment", "env_file", "file", "default"]
@@ -132,9 +137,9 @@ def variable_layers(
             value = from_text(setting.kind, text)
         except WrongType as error:
             fix = f"unset {source.name}"
-            if override.key in REFUSED:
+            if is_refused(override.key):
                 message = f"{source}: {override.key} {error}, not {text!r}; no session starts"
-                findings.append(fault("refused", message, fix=fix, key=override.key))
+                findings.append(fault(REFUSED_VALUE, message, fix=fix, key=override.key))
                 continue
             message = f"{source} is ignored: {override.key} {error}, not {text!r}"
             findings.append(warning("wrong_type", message, fix=fix, key=override.key))
@@ -197,10 +202,10 @@ class FileReader:
     def _report_kind(self, path: KeyPath, wanted: str, value: JsonValue) -> None:
         key, text = format_key(path), repr(value)
         text = text if len(text) <= 60 else text[:57] + "..."
-        if any(each.startswith(key) for each in REFUSED):
+        if is_refused(key) or any(each.startswith(f"{key}.") for each in REFUSED):
             message = f"config.yaml: {key} {wanted}, not {text}; no session starts"
             fix = f"correct it, or remove it with `hermes config unset {key}`"
-            self._findings.append(fault("refused", message, fix=fix, key=key))
+            self._findings.append(fault(REFUSED_VALUE, message, fix=fix, key=key))
             return
         message = f"config.yaml: {key} {wanted}, not {text}; the default is used"
         fix = f"correct it, or remove it with `hermes config unset {key}`"
@@ -219,10 +224,11 @@ class FileReader:
         near = suggest_keys(path)
         hint = f"; did you mean {near[0]}?" if near else ""
         message = f"config.yaml: unknown setting {key}{hint}"
-        if near and near[0] in REFUSED:
-            fix = f"rename it to {near[0]}, or `hermes config unset {key}`"
-            message += " No session starts"
-            self._findings.append(fault("refused", message, fix=fix, key=key))
+        if is_refused(key) or (near and is_refused(near[0])):
+            rename = f"rename it to {near[0]}, or " if near else ""
+            fix = f"{rename}remove it with `hermes config unset {key}`"
+            message += " No session starts" if hint else "; no session starts"
+            self._findings.append(fault(REFUSED_VALUE, message, fix=fix, key=key))
             return
         fix = self._advice(key, near[0]) if near else f"`hermes config unset {key}` removes it"
         self._findings.append(warning("unknown_key", message, fix=fix, key=key))

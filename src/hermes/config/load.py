@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.diagnostics import Diagnostic, warning
+from hermes.config.diagnostics import REFUSED_VALUE, UNREADABLE, Diagnostic, warning
 from hermes.config.document import ConfigDocument, read_document
 from hermes.config.environment import (
     MIN_MASKED_LENGTH,
@@ -51,7 +51,7 @@ from hermes.config.schema import (
     parse_key,
 )
 from hermes.config.settings import OVERRIDES, Settings
-from hermes.core.errors import ConfigError, NotFound
+from hermes.core.errors import ConfigError, InvalidConfig, NotFound
 
 DEFAULT = SettingSource(kind="default")
 
@@ -99,11 +99,23 @@ class Config:
             shadows=tuple(values[1:]),
         )
 
+    @property
+    def is_valid(self) -> bool:
+        """Whether the file can be read, and no setting without a safe default is wrong."""
+        return all(each.kind not in (UNREADABLE, REFUSED_VALUE) for each in self.diagnostics)
+
     def refuse_invalid(self) -> None:
-        """Raise ConfigError if a setting without a safe default has no valid value."""
+        """Raise InvalidConfig unless the settings are valid."""
+        self._refuse(UNREADABLE, REFUSED_VALUE)
+
+    def refuse_unreadable(self) -> None:
+        """Raise InvalidConfig if config.yaml cannot be read."""
+        self._refuse(UNREADABLE)
+
+    def _refuse(self, *kinds: str) -> None:
         for finding in self.diagnostics:
-            if finding.kind == "refused":
-                raise ConfigError(f"{finding.text}; {finding.fix}.")
+            if finding.kind in kinds:
+                raise InvalidConfig(f"{finding.text}; {finding.fix}.")
 
     def known_keys(self) -> tuple[str, ...]:
         """Return every key that has a value: the whole schema, and user-defined names."""

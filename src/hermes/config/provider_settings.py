@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import JsonObject, Value
-from hermes.config.schema import SECRET, Count, Effort, NonNegative, Positive, Seconds
+from hermes.config.schema import (
+    SECRET,
+    Count,
+    Dollars,
+    Effort,
+    NonNegative,
+    Positive,
+    Seconds,
+    Tokens,
+)
 
 ApiMode = Literal["", "chat_completions", "codex_responses", "anthropic_messages"]
 PoolStrategy = Literal["fill_first", "round_robin", "least_used", "random"]
@@ -120,9 +129,9 @@ class CooldownSettings(Value):
 class CapSettings(Value):
     """A limit in dollars, in tokens, or both."""
 
-    usd: Annotated[NonNegative | None, "Limit in dollars."] = None
+    usd: Annotated[Dollars | None, "Limit in dollars."] = None
     tokens: Annotated[
-        Positive | None, "Limit in tokens; also counts models without a known price."
+        Tokens | None, "Limit in tokens; also counts models without a known price."
     ] = None
 
 

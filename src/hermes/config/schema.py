@@ -21,6 +21,9 @@ Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 NonNegative = Annotated[float, Meta(ge=0)]
+# Bounds that keep sums of money and tokens exact.
+Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+Tokens = Annotated[int, Meta(ge=1, le=1_000_000_000_000_000)]
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -66,6 +67,9 @@ def _to_plain(value: Any, depth: int) -> Any:
         return {_key_text(key): _to_plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
         return [_to_plain(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        # JSON would make null of it, which is a valid value for many settings.
+        return str(value)
     return value
 
 

@@ -7,6 +7,7 @@ HermesError                what happened and the next step, in one sentence
 ├── AdmissionRefused       a long-lived process does not take another run now
 ├── IdempotencyConflict    the idempotency key belongs to another request
 ├── ConfigError            a setting cannot be used
+│   └── InvalidConfig      nothing starts with these settings (exit code 2)
 ├── JournalError           the journal cannot do it
 │   ├── SessionBusy        another process owns the session
 │   ├── Fenced             this process owned the session and lost it
@@ -65,6 +66,10 @@ class ConfigError(HermesError):
     pass
 
 
+class InvalidConfig(ConfigError):
+    pass
+
+
 class JournalError(HermesError):
     pass
 
@@ -85,7 +90,7 @@ Reason = Literal[
     "auth", "auth_permanent", "billing", "rate_limit", "upstream_rate_limit", "overloaded",
     "server_error", "timeout", "ssl_cert_verification", "context_overflow", "payload_too_large",
     "image_too_large", "model_not_found", "provider_policy_blocked", "content_policy_blocked",
-    "format_error", "cut", "unknown",
+    "format_error", "endless_reply", "cut", "unknown",
 ]  # fmt: skip
 
 

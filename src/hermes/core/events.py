@@ -100,13 +100,15 @@ class ModelCalled(Value, tag="model_called"):
 
 class CallSettled(Value, tag="call_settled"):
     """The cost of a request. If it is not `certain`, `usage` is an upper bound, and a later
-    CallSettled of the same call may be more exact."""
+    CallSettled of the same call may be more exact. It is `corrected` if the provider reported
+    something that cannot be right."""
 
     call: str
     usage: Usage
     certain: bool = True
     model: str = ""
     provider: str = ""
+    corrected: bool = False
 
 
 CapScope = Literal["day", "month", "person", "job", "task"]

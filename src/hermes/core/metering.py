@@ -3,97 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
-from hermes.codec.json import encode
+from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import Value, replace
 from hermes.core.caps import NO_CAPS, Caps
 from hermes.core.errors import BudgetReached, ProviderError
 from hermes.core.events import CallSettled, CapRaised, CapScope, ModelCalled
 from hermes.core.gate import Questions
-from hermes.core.messages import (
-    AssistantMessage,
-    Image,
-    Message,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
+from hermes.core.messages import Usage
 from hermes.core.ports import Meter, Provider
-from hermes.core.prompt import Delta, Notice, Prompt, Reply, tool_sizes
+from hermes.core.prompt import Delta, Notice, Prompt, ReasoningDelta, Reply, TextDelta
+from hermes.core.prompt_bound import PromptBound, message_bound
 from hermes.core.recorder import Recorder
+from hermes.core.usage_check import Cost, UsageCheck, reply_characters
 from hermes.core.world import World
-
-# No tokenizer makes more tokens of a text than it has bytes, so bytes are a bound for any model.
-# What vendors add for parts and tools is far below these constants.
-PART_TOKENS = 24
-FIXED_TOKENS = 1_024
-# The highest count any vendor charges for one picture at full detail.
-IMAGE_TOKENS = 40_000
-_KEPT = 4
-
-
-class PromptBound:
-    """Bounds for the requests to one model. A request usually extends an earlier one whose size the
-    provider reported. Then only the rest is estimated, which keeps the bound tight."""
-
-    def __init__(self) -> None:
-        self._known: deque[tuple[Prompt, int]] = deque(maxlen=_KEPT)
-
-    def of(self, prompt: Prompt) -> int:
-        for known, tokens in reversed(self._known):
-            # Messages are usually the same objects, so the comparison is fast.
-            size = len(known.messages)
-            start, rest = prompt.messages[:size], prompt.messages[size:]
-            same = prompt.tools == known.tools and start == known.messages
-            if same and prompt.system == known.system:
-                return tokens + sum(map(message_bound, rest))
-        fixed = FIXED_TOKENS + _utf8_length(prompt.system) + sum(tool_sizes(prompt.tools))
-        return fixed + PART_TOKENS * len(prompt.tools) + sum(map(message_bound, prompt.messages))
-
-    def learn(self, prompt: Prompt, tokens: int) -> None:
-        """Store that the prompt has at most this many tokens."""
-        self._known.append((prompt, tokens))
-
-
-def message_bound(message: Message) -> int:
-    match message:
-        case UserMessage() | AssistantMessage():
-            return PART_TOKENS + sum(map(_part_bound, message.parts))
-        case ToolMessage(results=results):
-            names = sum(len(each.call_id) + _utf8_length(each.name) for each in results)
-            parts = sum(_part_bound(part) for each in results for part in each.parts)
-            return PART_TOKENS * (1 + len(results)) + names + parts
-        case _:
-            assert_never(message)
-
-
-def _part_bound(part: Text | Image | Reasoning | ToolCall) -> int:
-    match part:
-        case Text():
-            return PART_TOKENS + _utf8_length(part.text)
-        case Image():
-            return PART_TOKENS + IMAGE_TOKENS
-        case Reasoning():
-            sealed = len(encode(part.sealed)) if part.sealed else 0
-            return PART_TOKENS + _utf8_length(part.text) + sealed
-        case ToolCall():
-            return (
-                PART_TOKENS + len(part.id) + _utf8_length(part.name) + len(encode(part.arguments))
-            )
-        case _:
-            assert_never(part)
-
-
-def _utf8_length(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
 
 # A reply limited to fewer tokens is not worth its prompt.
 LEAST_OUTPUT = 256
@@ -104,14 +30,11 @@ UNKNOWN_LIMIT = 16_384
 # Status codes of a server that is too busy to start.
 _TOO_BUSY = (503, 529)
 
-# The price of some usage in dollars, None when unknown.
-Cost = Callable[[Usage], float | None]
-
 
 class Metered:
-    """A provider that books the requests of another provider. A cost that the provider reports
-    takes precedence over `cost`. `max_output` is the model's longest output, `cause` the purpose of
-    the calls."""
+    """A provider that books the requests of another provider. A plausible cost that the provider
+    reports takes precedence over `cost`. `max_output` is the model's longest output, `cause` the
+    purpose of the calls."""
 
     def __init__(
         self,
@@ -134,17 +57,28 @@ class Metered:
         self._max_output = max_output
         self._cause = cause
         self._bound = PromptBound()
+        self._check = UsageCheck(cost)
+        self._warned = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         request = await self._book(prompt)
         self._world.kill_point("model.called")
         settled = began = False
+        received = 0
         try:
             async with aclosing(self._inner.reply(request.prompt)) as parts:
                 async for part in parts:
                     if isinstance(part, Reply):
-                        part = self._settle_reply(request, part)
+                        doubt = self._check.find_doubt(
+                            part.usage, part.message, request.characters, request.granted
+                        )
+                        part = self._settle_reply(request, part, doubt)
                         settled = True
+                        if doubt and not self._warned:
+                            self._warned = True
+                            yield self._warning(doubt)
+                    elif isinstance(part, TextDelta | ReasoningDelta):
+                        received += len(part.text)
                     began |= not isinstance(part, Notice)
                     yield part
         except ProviderError as error:
@@ -154,7 +88,7 @@ class Metered:
             raise
         finally:
             if not settled:
-                self._settle(request.call, request.granted, certain=False)
+                self._settle(request.call, self._most(request, received), certain=False)
 
     async def _book(self, prompt: Prompt) -> _Request:
         prompt_tokens = self._bound.of(prompt)
@@ -181,20 +115,27 @@ class Metered:
             if self._max_output is None and prompt.max_tokens is None:
                 limit = min(limit, UNKNOWN_LIMIT)
             prompt = replace(prompt, max_tokens=limit)
-        return _Request(call, prompt, granted)
+        return _Request(call, prompt, granted, self._bound.characters(prompt))
 
-    def _settle_reply(self, request: _Request, reply: Reply) -> Reply:
-        """Settle the request and add the cost to the reply."""
+    def _settle_reply(self, request: _Request, reply: Reply, doubt: str) -> Reply:
+        """Settle the request and add the cost to the reply. An implausible report counts like a
+        missing one."""
         usage = reply.usage
-        if usage.cost is None:
+        if doubt:
+            usage = self._check.estimate(reply.message, request.characters)
+        elif usage.cost is None:
             usage = replace(usage, cost=self._cost(usage))
         if reply.message.stop == "cut":
-            self._settle(request.call, request.granted, certain=False)
+            most = self._most(request, reply_characters(reply.message))
+            self._settle(request.call, most, certain=False)
         elif usage.estimated and usage.cost != 0:
-            # The provider reported no usage, so the visible output is the bound.
-            output = min(message_bound(reply.message), request.granted.output)
+            # There is no usable report, so the visible output is the bound.
+            output = message_bound(reply.message)
+            if usage.output <= request.granted.output:
+                # Otherwise the server ignored the limit.
+                output = min(output, request.granted.output)
             most = self._worst_case(request.granted.input, output)
-            self._settle(request.call, most, certain=False, reply=reply)
+            self._settle(request.call, most, certain=False, reply=reply, corrected=bool(doubt))
             self._bound.learn(request.prompt, most.input)
         else:
             self._settle(request.call, usage, reply=reply)
@@ -202,15 +143,40 @@ class Metered:
             self._bound.learn(request.prompt, prompt_tokens)
         return replace(reply, usage=usage)
 
+    def _most(self, request: _Request, characters: int) -> Usage:
+        """Return the upper bound of a call that sent so much: a server may ignore its limit."""
+        output = tokens_of_size(characters)
+        if output <= request.granted.output:
+            return request.granted
+        return self._worst_case(request.granted.input, output)
+
     def _settle(
-        self, call: ModelCalled, usage: Usage, *, certain: bool = True, reply: Reply | None = None
+        self,
+        call: ModelCalled,
+        usage: Usage,
+        *,
+        certain: bool = True,
+        reply: Reply | None = None,
+        corrected: bool = False,
     ) -> None:
         by = reply or call
         self._meter.settle(
             CallSettled(
-                call=call.call, usage=usage, certain=certain, model=by.model, provider=by.provider
+                call=call.call,
+                usage=usage,
+                certain=certain,
+                model=by.model,
+                provider=by.provider,
+                corrected=corrected,
             )
         )
+
+    def _warning(self, doubt: str) -> Notice:
+        text = (
+            f"{self._provider} reported {doubt}, which cannot be right; Hermes counts the most that"
+            " such a call can cost instead. `hermes cost` shows these calls as corrected."
+        )
+        return Notice(text=text, kind="warn")
 
     def _worst_case(self, prompt_tokens: int, output: int) -> Usage:
         """Return the most expensive way to charge these tokens: as fresh input or as a cache
@@ -222,11 +188,12 @@ class Metered:
 
 
 class _Request(NamedTuple):
-    """A booked request. `prompt` fits what was granted."""
+    """A booked request. `prompt` fits what was granted and has this many characters."""
 
     call: ModelCalled
     prompt: Prompt
     granted: Usage
+    characters: int
 
 
 def _is_unbilled(error: ProviderError, *, began: bool) -> bool:

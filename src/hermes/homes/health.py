@@ -16,6 +16,7 @@ from hermes.credentials.accounts import open_accounts
 from hermes.credentials.redaction import SecretRedactor
 from hermes.homes.archive_files import text_of
 from hermes.homes.profiles import DEFAULT
+from hermes.journal.high_water import HighWaterMark
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
@@ -32,6 +33,9 @@ MAX_LISTED = 5
 async def journal_findings(home: Home) -> list[Diagnostic]:
     """Check every record of the journal. Creates nothing if there is no journal."""
     if not home.journal.exists():
+        if losses := HighWaterMark(home.journal).losses(None):
+            fix = f"restore {home.journal.name} from a backup"
+            return [fault("journal", each, fix=fix) for each in losses]
         return [ok("there is no journal yet; the first session creates it")]
     try:
         async with SqliteJournal(home.journal, World()) as journal:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeGuard
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.core.errors import BudgetReached
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
@@ -105,6 +106,8 @@ log = logging.getLogger(__name__)
 
 CAUSE = "image"
 # Failures for which certainly nothing is charged.
+# No image costs more.
+_MOST_USD = 1_000.0
 _FREE = (
     "auth_required", "invalid_argument", "rate_limited", "content_policy", "missing_dependency",
 )  # fmt: skip
@@ -237,7 +240,7 @@ class ImageCost:
             return
         reported = answer.get("cost_usd")
         usage, certain = self._most, True
-        if isinstance(reported, int | float) and not isinstance(reported, bool):
+        if _is_plausible(reported) and (reported or not self._most.cost):
             usage = Usage(requests=1, cost=float(reported))
         elif answer.get("success"):
             usage = Usage(requests=1, cost=self._most.cost, estimated=self._estimated)
@@ -249,6 +252,11 @@ class ImageCost:
         self._meter.settle(
             CallSettled(call=id, usage=usage, certain=certain, model=model, provider=provider)
         )
+
+
+def _is_plausible(cost: JsonValue) -> TypeGuard[float]:
+    """Return whether a reported cost is an amount that one image can cost."""
+    return isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= _MOST_USD
 
 
 def capabilities_of(provider: ImageGenProvider) -> JsonObject:

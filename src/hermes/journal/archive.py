@@ -19,6 +19,7 @@ from hermes.journal import export as session_export
 from hermes.journal import import_ as session_import
 from hermes.journal import listing, sessions, upkeep, verify
 from hermes.journal.export import ExportedMessage, Redact
+from hermes.journal.high_water import HighWaterMark
 from hermes.journal.import_ import Imported
 from hermes.journal.index.filters import Filters
 from hermes.journal.index.search import MessageHit, SearchIndex
@@ -156,7 +157,10 @@ class SessionArchive:
         return await self._search_index(await session_import.import_lines(self._journal, lines))
 
     async def verify(self, session_id: str | None = None) -> tuple[VerifyProblem, ...]:
-        return () if self._is_empty() else await verify.verify(self._journal, session_id)
+        if not self._is_empty():
+            return await verify.verify(self._journal, session_id)
+        losses = HighWaterMark(self._journal.path).losses(None)
+        return tuple(VerifyProblem(session_id="", n=0, why=why) for why in losses)
 
     async def delete(self, session_id: str) -> None:
         await upkeep.delete(self._journal, session_id)

@@ -10,7 +10,14 @@ from hermes.core.events import MessageReceived
 from hermes.journal import schema
 from hermes.journal.body_templates import readable_event
 from hermes.journal.reading import ABOVE, last_n, read_rows, shared_messages
-from hermes.journal.summaries import COLUMNS, LedgerChange, PendingCall, Summary, to_picodollars
+from hermes.journal.summaries import (
+    COLUMNS,
+    CORRECTED,
+    LedgerChange,
+    PendingCall,
+    Summary,
+    to_picodollars,
+)
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +62,18 @@ _ASSUMED = (
     "SELECT s.id, m.principal, m.job, a.day, a.model, a.provider, a.cause, 0, 0, 0, 0, 0, 0, 0, 0,"
     f" 0, 1, a.input, a.output, a.cost, 1 - a.priced FROM assumed AS a {_OF_SESSION}"
 )
-SPENDING = f"{_SETTLED} UNION ALL {_ASSUMED} UNION ALL SELECT * FROM carried"
-"""All spending, settled and assumed, with the columns of the table `carried`."""
+_CORRECTED = (
+    f"a.open = {CORRECTED} AS corrected_calls,"
+    f" CASE a.open WHEN {CORRECTED} THEN a.cost ELSE 0 END AS corrected_cost"
+)
+_NOT_CORRECTED = "0 AS corrected_calls, 0 AS corrected_cost"
+SPENDING = (
+    f"{_SETTLED.replace(' FROM usage', f', {_NOT_CORRECTED} FROM usage')}"
+    f" UNION ALL {_ASSUMED.replace(' FROM assumed', f', {_CORRECTED} FROM assumed')}"
+    f" UNION ALL SELECT *, {_NOT_CORRECTED} FROM carried"
+)
+"""All spending, settled and assumed, with the columns of the table `carried` and the part of the
+assumed calls whose report was corrected."""
 
 Changed = tuple[Summary, LedgerChange]
 

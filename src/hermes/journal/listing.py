@@ -211,11 +211,14 @@ class Spending(Value):
     # The most that calls in progress, and calls that never ended, may have cost in addition.
     assumed: Usage = Usage()
     assumed_calls: int = 0  # the number of those calls
+    # The part of the assumed calls whose report could not be right.
+    corrected_calls: int = 0
+    corrected_cost: float = 0.0
 
 
 _SUMMED = (
     "calls replies unpriced input output cache_read cache_write reasoning cost assumed_calls"
-    " assumed_input assumed_output assumed_cost assumed_unpriced"
+    " assumed_input assumed_output assumed_cost assumed_unpriced corrected_calls corrected_cost"
 ).split()
 
 
@@ -258,4 +261,6 @@ def _spending_of(row: tuple[Any, ...]) -> Spending:
             cost=of["assumed_cost"] / PICO if is_assumption_priced else None,
         ),
         assumed_calls=of["assumed_calls"],
+        corrected_calls=of["corrected_calls"],
+        corrected_cost=of["corrected_cost"] / PICO,
     )

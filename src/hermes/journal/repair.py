@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,8 @@ from hermes.journal.reading import HASH_BYTES, PAGE_DAMAGE
 log = logging.getLogger(__name__)
 
 PAGE = 4096
+# A damaged header may claim any size.
+MOST_MISSING_BYTES = 64 * 1024 * 1024 * 1024
 _LEAF = 0x0D
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEADER, _FRAME_HEADER = 32, 24
@@ -176,25 +179,65 @@ _STEP = 1_000
 
 def repair_file(path: Path, now: float) -> bool:
     """Rebuild the tables if the file is damaged, and return whether it was. The caller holds the
-    write lock. The damaged file is kept under another name."""
+    write lock. The damaged file is kept under another name, in place of an earlier one."""
+    earlier = [*path.parent.glob(f"{path.name}.damaged-*")]
     damaged_copy = path.with_name(f"{path.name}.damaged-{int(now)}")
     try:
         with closing(_open_damaged(path)) as db:
             if _is_sound(db):
                 return False
-            with closing(sqlite3.connect(damaged_copy)) as copy:
-                damaged_copy.chmod(0o600)
-                db.backup(copy)
-            with _fresh_database(path) as other:
-                _copy_readable(db, [damaged_copy], other, now)
-                # Through SQLite, not by renaming: other processes have the file open.
-                other.backup(db)
+        copies = _keep_copy(path, damaged_copy)
+        with closing(_open_damaged(path)) as db, _fresh_database(path) as other:
+            _copy_readable(db, copies, other, now)
+            # Through SQLite, not by renaming: other processes have the file open.
+            other.backup(db)
     except sqlite3.DatabaseError as error:
         if name_of(error) != "SQLITE_NOTADB":
             raise
         _replace(path, damaged_copy, now)
+    for file in earlier:
+        if not file.name.startswith(damaged_copy.name):
+            file.unlink(missing_ok=True)
     log.warning("the journal was damaged and is repaired", extra={"kept": str(damaged_copy)})
     return True
+
+
+def _keep_copy(path: Path, damaged_copy: Path) -> list[Path]:
+    """Copy the damaged file and return the copies to salvage rows from. SQLite refuses every
+    statement on a file that is shorter than its header says, so such a file is made longer."""
+    with closing(_open_damaged(path)) as db:
+        try:
+            with closing(sqlite3.connect(damaged_copy)) as copy:
+                damaged_copy.chmod(0o600)
+                db.backup(copy)
+            return [damaged_copy]
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+    # Rarely needed, and slow to load.
+    import subprocess
+
+    copies = []
+    for suffix in ("", "-wal"):
+        file = path.with_name(path.name + suffix)
+        if file.exists():
+            copies.append(damaged_copy.with_name(damaged_copy.name + suffix))
+            # By another process: closing the file here would drop the locks of this one.
+            subprocess.run(["cp", "--", str(file), str(copies[-1])], check=True)
+            copies[-1].chmod(0o600)
+    _lengthen(path, copies[0])
+    return copies
+
+
+def _lengthen(path: Path, copy: Path) -> None:
+    """Add empty pages until the file has as many as its header says."""
+    with copy.open("rb") as file:
+        header = file.read(100)
+    pages = int.from_bytes(header[28:32], "big")
+    size = path.stat().st_size
+    wanted = max(pages * PAGE, -(-size // PAGE) * PAGE)
+    if size < wanted <= size + MOST_MISSING_BYTES:
+        os.truncate(path, wanted)
 
 
 def _open_damaged(path: Path) -> sqlite3.Connection:

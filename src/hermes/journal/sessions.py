@@ -156,9 +156,9 @@ def _fork_opening(records: list[Record], parent: str, parent_n: int) -> SessionO
 def _find(db: sqlite3.Connection, text: str) -> str:
     if not text:
         raise NotFound("Name the session by its id, the beginning of its id, or its title.")
-    by_id = _ids(db, "id >= ?1 AND id < ?1 || char(1114111) ORDER BY session DESC", text)
-    if text in by_id:
+    if _ids(db, "id = ?1", text):
         return text
+    by_id = _ids(db, "id >= ?1 AND id < ?1 || char(1114111) ORDER BY session DESC", text)
     if len(by_id) == 1:
         return by_id[0]
     if by_title := titles.find_numbered(db, text):

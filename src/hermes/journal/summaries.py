@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, assert_never
 
 import msgspec
@@ -17,8 +18,15 @@ _POSSIBLE_AFTER_END = events.Archived | events.TitleChanged | events.Erased
 PICO = 1_000_000_000_000
 
 
+# More than any call costs, and small enough for sums in SQLite.
+_MOST_DOLLARS = 100_000.0
+
+
 def to_picodollars(dollars: float | None) -> int:
-    return round((dollars or 0.0) * PICO)
+    """Convert an amount. One that cannot be stored, of a damaged or foreign record, is limited."""
+    if dollars is None or math.isnan(dollars):
+        return 0
+    return round(max(0.0, min(dollars, _MOST_DOLLARS)) * PICO)
 
 
 class UsageEntry(NamedTuple):
@@ -33,9 +41,15 @@ class UsageEntry(NamedTuple):
     replies: int
 
 
+# States of a PendingCall.
+OUTCOME_UNKNOWN = 0
+IN_PROGRESS = 1
+CORRECTED = 2
+
+
 class PendingCall(NamedTuple):
-    """A call without a certain cost, with its upper bound; open until it is settled. A row of the
-    table `assumed`, without its session."""
+    """A call without a certain cost, with its upper bound. A row of the table `assumed`, without
+    its session. `open` is IN_PROGRESS until the call is settled."""
 
     call: str
     day: int
@@ -178,7 +192,7 @@ class Summary(msgspec.Struct):
         if not event.call:
             return LedgerChange(day, spent=UsageEntry(day, *who, Usage(), 1, 0))
         amounts = _amounts(event.reserved or Usage())
-        return self._assume(PendingCall(event.call, day, turn_id, *who, *amounts, open=1))
+        return self._assume(PendingCall(event.call, day, turn_id, *who, *amounts, open=IN_PROGRESS))
 
     def _settle(self, event: events.CallSettled) -> LedgerChange | None:
         """Settle a call. A call that is unknown or finally settled does not change."""
@@ -187,7 +201,8 @@ class Summary(msgspec.Struct):
             return None
         who = (event.model or before.model, event.provider or before.provider, before.cause)
         amounts = _amounts(event.usage)
-        now = PendingCall(before.call, before.day, before.turn, *who, *amounts, open=0)
+        state = CORRECTED if event.corrected else OUTCOME_UNKNOWN
+        now = PendingCall(before.call, before.day, before.turn, *who, *amounts, open=state)
         change = self._assume(now)
         if not event.certain:
             return change

@@ -10,6 +10,7 @@ from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 from hermes.journal.body_templates import event_of, is_newer
 from hermes.journal.connections import is_damage
+from hermes.journal.high_water import HighWaterMark
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.reading import (
     DamagedRecord,
@@ -55,6 +56,8 @@ async def verify(
             for why in await journal.reading(_check_file)
             if why != "ok"
         ]
+        losses = await journal.reading(HighWaterMark(journal.path).losses)
+        problems += [VerifyProblem(session_id="", n=0, why=why) for why in losses]
     return tuple(problems)
 
 

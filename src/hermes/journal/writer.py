@@ -23,6 +23,7 @@ from hermes.core.world import World
 from hermes.journal import leases
 from hermes.journal.connections import is_damage, journal_error, run_in_thread
 from hermes.journal.database import Checkpointer, open_for_writing
+from hermes.journal.high_water import HighWaterMark
 from hermes.journal.leases import LeaseOwner
 from hermes.journal.repair import repair_file
 from hermes.journal.transaction import FileCache, SessionHead, Transaction
@@ -68,6 +69,8 @@ class Writer:
         self._world = world
         self._lock = FileLock(path.with_name(f"{path.name}.lock"), is_permanent=True)
         self._checkpointer = Checkpointer(path)
+        self._mark = HighWaterMark(path)
+        self._place = (0, 0)
         self._heads: dict[int, SessionHead] = {}
         self._in_file = FileCache()
         self._version = -1
@@ -171,6 +174,7 @@ class Writer:
         if self._db is not None:
             with self._lock.hold():
                 self._db.close()
+                self._mark.close()
         self.owner.release()
         self._lock.close()
 
@@ -261,6 +265,13 @@ class Writer:
         if self._db is None:
             self._db = open_for_writing(self._path)
             self._checkpointer.begin(self._db)
+            self._mark.check(self._db)
+            self._place = self._find_place()
+        elif self._find_place() != self._place:
+            raise JournalError(
+                f"{self._path} was deleted or replaced while Hermes was running, so nothing more "
+                "can be stored; start Hermes again."
+            )
         is_beat_due = self._is_heartbeat_due()
         self._db.execute("BEGIN IMMEDIATE")
         # Cached knowledge of the file is valid while no other process writes it.
@@ -290,6 +301,14 @@ class Writer:
         self._commit_seconds = 0.7 * self._commit_seconds + 0.3 * (time.perf_counter() - started)
         return tx
 
+    def _find_place(self) -> tuple[int, int]:
+        """Return what tells the file from another one with its name."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return (0, 0)
+        return (found.st_dev, found.st_ino)
+
     def _is_heartbeat_due(self) -> bool:
         """Whether a heartbeat is due: from half the interval on, it shares the commit of other
         work."""
@@ -316,6 +335,8 @@ class Writer:
         if tx is not None:
             self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
         if self._db:
+            if tx is not None:
+                self._mark.update(self._db)
             self._checkpointer.finish(self._db)
 
     def _roll_back(self) -> None:

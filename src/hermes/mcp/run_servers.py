@@ -67,10 +67,11 @@ class McpServers:
     async def reload(self, *, requery: bool = False) -> str:
         """Apply the current settings; return a message. Unreadable settings change nothing. With
         `requery`, connect to all servers again and read their tools."""
+        from hermes.config.diagnostics import UNREADABLE
         from hermes.config.load import load
 
         config = await asyncio.to_thread(load, self._run.home, env=self._run.env)
-        if broken := next((each for each in config.diagnostics if each.kind == "syntax"), None):
+        if broken := next((each for each in config.diagnostics if each.kind == UNREADABLE), None):
             return f"{broken.text}; the MCP servers stay unchanged."
         servers, faults_found = usable_servers(config)
         async with self._offering:

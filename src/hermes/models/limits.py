@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from hermes.codec.json import convert, plain
 from hermes.config.load import Config, load
-from hermes.config.provider_settings import BudgetSettings
 from hermes.config.settings import Settings
-from hermes.core.caps import Caps
+from hermes.core.caps import SCOPES, Cap, Caps
 from hermes.core.events import SessionOpened
 from hermes.core.guardrails import Guardrails, limit_file_reads
 from hermes.core.metering import CHAT, Budgeting
@@ -42,14 +41,16 @@ SUB_SESSION = "sub-session"
 
 
 class SpendingLimits:
-    """Reloads the settings file when it changes, so that a raised cap takes effect on waiting
-    work."""
+    """Reloads the settings file when it changes, so that a changed cap takes effect on running
+    work. A file that is damaged, emptied or gone never lifts a cap: a running process keeps the
+    last valid caps, and a cap that is missing in the file stays until it is set to null."""
 
     def __init__(self, config: Config, env: Mapping[str, str]) -> None:
         self._home = config.home
         self._env = env
         self._stamp = self._file_stamp()
-        self._use(config.settings.budget)
+        self._settings = config.settings.budget
+        self._caps = convert(Caps, plain(self._settings))
 
     @property
     def caps(self) -> Caps:
@@ -64,17 +65,29 @@ class SpendingLimits:
 
     def _refresh(self) -> None:
         stamp = self._file_stamp()
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._use(load(self._home, env=self._env).settings.budget)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        config = load(self._home, env=self._env)
+        if config.is_valid:
+            self._settings = config.settings.budget
+            self._caps = self._changed_caps(config)
 
-    def _use(self, settings: BudgetSettings) -> None:
-        self._settings = settings
-        self._caps = convert(Caps, plain(settings))
+    def _changed_caps(self, config: Config) -> Caps:
+        """Return the caps of the file, and the current ones that it does not mention."""
+        found = {}
+        for scope in SCOPES:
+            amounts = {}
+            for unit in ("usd", "tokens"):
+                set_to = config.explain(f"budget.{scope}.{unit}")
+                is_missing = set_to.source.kind == "default"
+                amounts[unit] = getattr(self._caps.of(scope), unit) if is_missing else set_to.value
+            found[scope] = Cap(**amounts)
+        return Caps(**found)
 
-    def _file_stamp(self) -> tuple[int, int]:
+    def _file_stamp(self) -> tuple[int, int, int]:
         try:
             found = self._home.config.stat()
         except OSError:
-            return (0, 0)
-        return (found.st_mtime_ns, found.st_size)
+            return (0, 0, 0)
+        return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -31,6 +31,7 @@ T = TypeVar("T")
 USER_AGENT = f"hermes-agent/{__version__}"
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _ERROR_BODY_BYTES = 64 * 1024
+_UNPACKED_BYTES = 256 * 1024
 _DRAIN_SECONDS = 0.25
 _IDLE_SECONDS = 30.0
 _IDLE_CONNECTIONS = 20
@@ -46,7 +47,7 @@ class StallPolicy(Protocol):
 
 
 class Timeouts(Value):
-    """The time limits of a request, in seconds. A response that keeps arriving has no limit."""
+    """The time limits of a request, in seconds."""
 
     connect: float = 10.0
     # Without a byte.
@@ -55,7 +56,9 @@ class Timeouts(Value):
     stale: float = 180.0
     # For a response that is not streamed.
     whole: float = 1800.0
-    # Replaces the last three.
+    # For a streamed response that keeps arriving.
+    total: float = 3600.0
+    # Replaces the last four.
     stall_policy: StallPolicy | None = None
 
     def for_unstreamed(self) -> Timeouts:
@@ -63,7 +66,7 @@ class Timeouts(Value):
 
 
 # A local server may process a long prompt for many minutes without output.
-LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0)
+LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0, total=6 * 3600.0)
 
 
 class ResponseSource(Protocol):
@@ -102,7 +105,13 @@ class HttpResponse:
         unpack = zlib.decompressobj(47) if packed else None
         with _translate_errors(self._host, begun=True):
             while data := await self._exchange.read(self._seconds):
-                yield unpack.decompress(data) if unpack else data
+                if unpack is None:
+                    yield data
+                    continue
+                # In small pieces: a few bytes may unpack to gigabytes, and the reader may stop.
+                while piece := unpack.decompress(data, _UNPACKED_BYTES):
+                    yield piece
+                    data = unpack.unconsumed_tail
 
     async def read(self, limit: int = MAX_BODY_BYTES) -> bytes:
         """Return the whole body, or its first `limit` bytes."""

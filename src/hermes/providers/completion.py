@@ -57,11 +57,13 @@ class AskAgain(Value):
 class Continuation:
     """Decides whether a reply needs another request, and builds it. It has no side effects: it only
     counts and decides. `prompt` is the next request; `unseen_text` is text of the finished reply
-    that no delta has shown yet."""
+    that no delta has shown yet; `is_redrawn` means that a part of what deltas have shown was
+    dropped."""
 
     def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt
         self.unseen_text = ""
+        self.is_redrawn = False
         self._original = prompt
         self._output_cap = max(_OUTPUT_CAP, prompt.max_tokens or 0)
         self._kept: ReplyParts = ()
@@ -86,7 +88,8 @@ class Continuation:
             return self._final(())
         self._usage += reply.usage
         self._who = (reply.model, reply.provider)
-        message = reply.message
+        message = self._without_repetition(reply.message)
+        reply = replace(reply, message=message)
         self._stop = message.stop
         if any(call.broken for call in message.calls):
             return self._after_broken(reply)
@@ -96,6 +99,17 @@ class Continuation:
         if message.text.strip():
             return self._after_text(message)
         return self._after_empty(message)
+
+    def _without_repetition(self, message: AssistantMessage) -> AssistantMessage:
+        """Return the message without text that repeats the kept text. A model that starts over
+        replaces the kept text."""
+        repeated = count_repeated(self.text, message.text) if self._kept else 0
+        self.is_redrawn = repeated != 0
+        if repeated < 0:
+            self._kept = ()
+        elif repeated:
+            message = replace(message, parts=tuple(_drop_start(message.parts, repeated)))
+        return message
 
     def _after_broken(self, reply: Reply) -> Reply | AskAgain:
         if reply.message.stop in ("length", "cut"):
@@ -163,6 +177,41 @@ class Continuation:
         return Reply(message=message, usage=self._usage, model=model, provider=provider)
 
 
+# A repetition of fewer characters may be intended.
+_LEAST_REPEATED = 8
+_LEAST_START = 3
+_MOST_REPEATED = 2_000
+RESTARTED = -1
+
+
+def count_repeated(kept: str, more: str) -> int:
+    """Return how many characters at the start of `more` repeat the end of `kept`; RESTARTED if
+    `more` begins like the whole of `kept`."""
+    start, opening = kept.strip(), more.lstrip()
+    if len(start) >= _LEAST_START and opening.startswith(start[: 3 * _LEAST_REPEATED]):
+        return RESTARTED
+    end = kept.rstrip()[-_MOST_REPEATED:]
+    for size in range(min(len(end), len(opening)), _LEAST_REPEATED - 1, -1):
+        if end.endswith(opening[:size]) and _is_whole(end, opening, size):
+            return len(more) - len(opening) + size
+    return 0
+
+
+def _is_whole(end: str, opening: str, size: int) -> bool:
+    """Return whether a repetition begins and ends between words."""
+    before, after = end[: len(end) - size][-1:], opening[size : size + 1]
+    return not (before.isalnum() or after.isalnum())
+
+
+def _drop_start(parts: ReplyParts, characters: int) -> Iterator[Text | Reasoning | ToolCall]:
+    for part in parts:
+        if isinstance(part, Text) and characters:
+            dropped = min(characters, len(part.text))
+            characters -= dropped
+            part = Text(text=part.text[dropped:])
+        yield part
+
+
 def join_parts(kept: ReplyParts, more: ReplyParts) -> ReplyParts:
     """Join two parts of one reply. Text continues where it stopped; reasoning in the middle of a
     reply cannot be sent back, so only its text is kept."""
@@ -216,6 +265,9 @@ class CompletingProvider:
                     raise
                 yield Notice(text=f"The reply may be incomplete: {error}", kind="warn")
             step = work.next_step(newest)
+            if work.is_redrawn:
+                yield Restarted()
+                yield TextDelta(text=step.message.text if isinstance(step, Reply) else work.text)
             if isinstance(step, Reply):
                 if work.unseen_text:
                     if shown:

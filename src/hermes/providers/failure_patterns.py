@@ -113,6 +113,7 @@ ADVICE: dict[Reason, str] = {
     "provider_policy_blocked": "Change the data policy at the provider, or choose another model.",
     "content_policy_blocked": "Rephrase the request, or choose another model.",
     "format_error": "Try another model; if it persists, report it.",
+    "endless_reply": "Ask for less, or try another model.",
     "cut": "Try again.",
     "unknown": "Try again; if it persists, choose another model.",
 }
@@ -133,6 +134,7 @@ CAUSE: dict[Reason, str] = {
     "provider_policy_blocked": "blocks the request by its data policy",
     "content_policy_blocked": "refused the request by its content policy",
     "format_error": "did not accept the request",
+    "endless_reply": "sent a reply without an end",
     "cut": "ended the reply early",
     "unknown": "sent an invalid response",
 }

@@ -25,6 +25,12 @@ from hermes.providers.wire.events import coalesce, parse_json
 from hermes.providers.wire.format import ImageLoader, ReplyReader, WireFormat
 from hermes.providers.wire.usage import estimate_usage
 
+# More than any model writes in one reply. An event of a stream has a hundred times the size of its
+# text.
+MAX_REPLY_CHARACTERS = 8_000_000
+MAX_STREAM_BYTES = 512 * 1024 * 1024
+MAX_WHOLE_BYTES = 32 * 1024 * 1024
+
 
 def wire_format(name: WireName) -> type[WireFormat]:
     # Imported on demand: most runs need one of them.
@@ -223,11 +229,14 @@ class EndpointProvider:
         self, response: HttpResponse, reader: ReplyReader
     ) -> AsyncGenerator[Delta]:
         events = SseParser()
-        newest = self._clock.monotonic()
+        begun = newest = self._clock.monotonic()
+        received = 0
         async with aclosing(response.chunks()) as chunks:
             async for chunk in chunks:
+                received += len(chunk)
                 new_events = events.feed(chunk)
                 now = self._clock.monotonic()
+                self._check_bounds(received, reader.builder.size, now - begun)
                 quiet = 0.0 if new_events or self._timeouts.stall_policy else now - newest
                 if quiet > self._timeouts.stale:
                     raise build_error(self._endpoint, "timeout", detail="only keep-alives arrived")
@@ -242,10 +251,25 @@ class EndpointProvider:
                 reader.run_out()
         await response.drain()
 
+    def _check_bounds(self, received: int, size: int, seconds: float) -> None:
+        """Raise an error for a reply that does not end. It is not worth another attempt."""
+        detail = ""
+        if size > MAX_REPLY_CHARACTERS:
+            detail = f"its reply has more than {MAX_REPLY_CHARACTERS:,} characters"
+        elif received > MAX_STREAM_BYTES:
+            detail = f"its reply has more than {MAX_STREAM_BYTES:,} bytes"
+        elif seconds > self._timeouts.total and not self._timeouts.stall_policy:
+            detail = f"its reply did not end within {self._timeouts.total:.0f} seconds"
+        if detail:
+            raise build_error(self._endpoint, "endless_reply", detail=detail)
+
     async def _read_whole(
         self, response: HttpResponse, reader: ReplyReader
     ) -> AsyncGenerator[Delta]:
-        body = await response.read()
+        body = await response.read(MAX_WHOLE_BYTES + 1)
+        if len(body) > MAX_WHOLE_BYTES:
+            detail = f"its reply has more than {MAX_WHOLE_BYTES:,} bytes"
+            raise build_error(self._endpoint, "endless_reply", detail=detail)
         value = parse_json(body)
         if not isinstance(value, dict):
             shown = body[:4_000].decode("utf-8", "replace")

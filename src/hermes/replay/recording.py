@@ -6,6 +6,7 @@ import base64
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.journal.body_templates import event_of
+from hermes.journal.reading import chain_hash, chain_seed
 from hermes.providers.recorded.frames import (
     RecordedError,
     RecordedExchange,
@@ -130,6 +132,7 @@ def shell_before(lines: Sequence[RecordedLine]) -> str:
 
 
 FORMAT = "hermes-replay-1"
+_DIGEST_BYTES = 16
 # Limits decompression of untrusted files.
 MAX_BYTES = 2_000_000_000
 _MAGIC = b"\x1f\x8b"
@@ -186,7 +189,8 @@ class SavedExchange(Value):
 
 
 class FileEntry(Value):
-    """One line of the file; exactly one field is set."""
+    """One line of the file; exactly one field is set. The last line also has the digest of all
+    others."""
 
     header: Header | None = None
     record: RecordedLine | None = None
@@ -195,12 +199,17 @@ class FileEntry(Value):
     exchange: SavedExchange | None = None
     kept: SavedFile | None = None
     end: int | None = None
+    digest: str = ""
 
 
 def lines_of(recording: Recording) -> Iterator[bytes]:
-    entries = list(_entries(recording))
-    for entry in (*entries, FileEntry(end=len(entries))):
-        yield encode(entry) + b"\n"
+    count, whole = 0, blake2b(digest_size=_DIGEST_BYTES)
+    for entry in _entries(recording):
+        line = encode(entry) + b"\n"
+        whole.update(line)
+        count += 1
+        yield line
+    yield encode(FileEntry(end=count, digest=whole.hexdigest())) + b"\n"
 
 
 def pack_recording(recording: Recording) -> bytes:
@@ -234,17 +243,57 @@ def parse(data: bytes, name: str) -> Recording:
         )
     if entries[-1].end != len(entries) - 1:
         raise UsageError(f"{name} is incomplete; copy it again.")
+    wanted = entries[-1].digest
+    if wanted and wanted != blake2b(_without_last(data), digest_size=_DIGEST_BYTES).hexdigest():
+        raise UsageError(f"{name} is damaged: it was changed after the export; export it again.")
     records = tuple(entry.record for entry in entries if entry.record is not None)
+    if why := find_chain_damage(header.session_id, records, header.shared, header.masked):
+        raise UsageError(f"{name} is damaged: {why}; export it again.")
+    try:
+        tapes = tuple(_tapes(entries))
+    except ValueError as error:
+        raise UsageError(
+            f"{name} is damaged: a request cannot be read; export it again."
+        ) from error
     return Recording(
         session_id=header.session_id,
         version=header.version,
         lines=records,
         now=header.now,
         shared=header.shared,
-        tapes=tuple(_tapes(entries)),
+        tapes=tapes,
         saved_results={entry.kept.path: entry.kept.text for entry in entries if entry.kept},
         masked=header.masked,
     )
+
+
+def _without_last(data: bytes) -> bytes:
+    """Return the data without its last line."""
+    return data[: data.rstrip(b"\n").rfind(b"\n") + 1]
+
+
+def find_chain_damage(
+    session_id: str, records: Sequence[RecordedLine], shared: int, masked: int
+) -> str:
+    """Describe the first record that is out of order or does not match its hash; "" if all do.
+    Inherited records, and those from the first masked one on, have no hash."""
+    previous, is_masked = chain_seed(session_id), False
+    for position, line in enumerate(records):
+        if line.n != position + 1:
+            return f"record {position + 1} is missing or out of order"
+        if position < shared:
+            continue
+        if is_masked or not line.hash:
+            if line.hash or not masked:
+                return f"the hash of record {line.n} is missing or out of place"
+            is_masked = True
+            continue
+        body = bytes(line.body)
+        fields = (line.n, line.turn_id, line.kind, line.version, line.at)
+        previous = chain_hash(previous, *fields, body)
+        if previous.hex() != line.hash:
+            return f"record {line.n} does not match its hash"
+    return ""
 
 
 def _entries(recording: Recording) -> Iterator[FileEntry]:

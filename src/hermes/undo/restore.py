@@ -58,6 +58,7 @@ class WritableFolders:
         self._modes.clear()
 
 
+TEMPORARY = ".undo"
 KEPT_FULL = "it has grown since the turn, or cannot be stored, so it is kept"
 
 
@@ -69,6 +70,8 @@ class RestoreResult(Value):
     kept: tuple[KeptPath, ...] = ()
     lost: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    # A part failed that may succeed later; the turns still count as not undone.
+    is_partial: bool = False
 
 
 class Restorer:
@@ -87,6 +90,7 @@ class Restorer:
         self._kept: list[KeptPath] = []
         self._stuck: set[str] = set()
         self._lost: list[str] = []
+        self._is_partial = False
         self._siblings: dict[FileId, list[str]] | None = None
 
     def apply(self, plan: RestorePlan, call: RecordedCall) -> RestoreResult:
@@ -164,6 +168,7 @@ class Restorer:
         except NotFound as error:
             self._lost.append(f"{step.path}: {error}")
         except OSError as error:
+            self._is_partial = True
             self._lost.append(f"{step.path} could not be restored: {error.strerror or error}.")
 
     def _remove(self, step: RestoreStep) -> None:
@@ -260,11 +265,12 @@ class Restorer:
         if not target.token:
             raise NotFound(step.lost or "its content was not kept.")
         path = Path(step.path)
-        temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.undo")
+        temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}{TEMPORARY}")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             with open_file(temporary, flags) as descriptor:
                 self._store.write_to(target.token, descriptor, target.size)
+            self._world.kill_point("undo.written")
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -293,13 +299,15 @@ class Restorer:
                 after = replace(after, token=step.target.token)
             if (before.changed if before else None) != (after.changed if after else None):
                 done.append(FileChange(os.fsencode(step.path), before, after, back=step.back))
-        self._calls.end(call_id, CallBody(changes=tuple(done), taken=plan.taken, ended=now))
+        taken = () if self._is_partial else plan.taken
+        self._calls.end(call_id, CallBody(changes=tuple(done), taken=taken, ended=now))
         return RestoreResult(
             restored=tuple(each.path for each in done if each.after is not None),
             deleted=tuple(each.path for each in done if each.after is None),
             kept=(*plan.kept, *self._kept),
             lost=tuple(dict.fromkeys(self._lost)),
             notes=plan.notes,
+            is_partial=self._is_partial,
         )
 
 
@@ -341,12 +349,23 @@ def end_undo(store: CheckpointStore, call: RecordedCall) -> None:
             _move_back(call, os.fsdecode(name), os.fsdecode(waiting))
     done = []
     for change in call.changes:
+        _remove_temporaries(Path(change.path))
         now = read_entry(change.path)
         if not has_state(change.path, now, change.before):
             # A file in neither state counts as changed, so that the next undo restores it.
             back = change.back if has_state(change.path, now, change.after) else 0
             done.append(FileChange(change.name, change.before, now, back=back))
     CallLog(store).end(call.id, CallBody(changes=tuple(done)))
+
+
+def _remove_temporaries(path: Path) -> None:
+    """Remove what a killed process had written of this file."""
+    start = f".{path.name[:80]}."
+    with contextlib.suppress(OSError):
+        for name in os.listdir(path.parent):  # noqa: PTH208
+            middle = name.removeprefix(start).removesuffix(TEMPORARY)
+            if name == f"{start}{middle}{TEMPORARY}" and middle.isdecimal():
+                path.with_name(name).unlink(missing_ok=True)
 
 
 def _move_back(call: RecordedCall, path: str, waiting: str) -> None:

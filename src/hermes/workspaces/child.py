@@ -39,6 +39,8 @@ FileAction = tuple[int, int, int] | tuple[int, int, str, int, int]
 Sink = Callable[[bytes], None]
 # The descriptor from which a program can read the password once.
 PASSWORD_FD = 9
+# No program gets a descriptor with this number or a higher one.
+_FIRST_FREE_FD = 16
 
 
 class Spawn(Protocol):
@@ -78,6 +80,14 @@ def spawn(
 
 def dup2_action(source: int, target: int) -> FileAction:
     return (os.POSIX_SPAWN_DUP2, source, target)
+
+
+def move_up(descriptor: int) -> int:
+    """Return the same file above all numbers that actions assign, so that no action replaces it
+    before it was passed on. The descriptor is closed."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE_FD)
+    os.close(descriptor)
+    return moved
 
 
 def open_action(target: int, path: str, flags: int) -> FileAction:
@@ -250,6 +260,7 @@ class Child:
         """Write before the program starts: the password fits into a pipe. sudo remembers it per
         terminal, so a controlling terminal is needed."""
         reading, writing = os.pipe()
+        reading = move_up(reading)
         passed.append(reading)
         os.write(writing, data)
         os.close(writing)

@@ -13,7 +13,7 @@ from pathlib import Path
 from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.background import ProcessFolder, ProcessRecord
-from hermes.workspaces.child import ExitWatch, FileAction, dup2_action
+from hermes.workspaces.child import ExitWatch, FileAction, dup2_action, move_up
 from hermes.workspaces.confinement.reserved import ReservedNamesGuard
 from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.process_tree import end_tree, find_by_argument, identity
@@ -76,7 +76,8 @@ class LocalKeeper:
         inner = (program, "--norc", "--noprofile", "-c", word)
         arguments = (str(folder.path), *sandbox.wrap(inner, readable=(str(folder.script),)))
         reading, writing = _pipe_ends(folder.stdin)
-        output = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        output = move_up(os.open(folder.log, flags, 0o600))
         actions: list[FileAction] = [
             dup2_action(reading, 0),
             dup2_action(output, 1),
@@ -88,7 +89,7 @@ class LocalKeeper:
         keeper: tuple[str, ...] = ("bash", "--norc", "--noprofile", "-c", KEEPER, "bash")
         try:
             if command.pty:
-                ends = os.openpty()
+                ends = tuple(map(move_up, os.openpty()))
                 passed += ends
                 actions += (dup2_action(ends[1], 6), dup2_action(ends[0], 7))
                 own.append(os.ttyname(ends[1]))
@@ -167,7 +168,7 @@ def _pipe_ends(path: Path) -> tuple[int, int]:
     other."""
     both = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        return reading, os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        reading = move_up(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        return reading, move_up(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
     finally:
         os.close(both)

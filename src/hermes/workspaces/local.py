@@ -19,6 +19,7 @@ from hermes.workspaces.keeper import LocalKeeper
 from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.processes import ProcessLimits, SessionProcesses
 from hermes.workspaces.shell import Shell, ShellSettings, Sudo
+from hermes.workspaces.survivors import RECORDS, CommandRecords
 
 if TYPE_CHECKING:
     from hermes.workspaces.search.engines import SearchLimits
@@ -59,7 +60,15 @@ class LocalWorkspace(CommandWorkspace):
             # Definitions of confined commands must not run unconfined later.
             folder = self._state / ("shell-confined" if sandbox.wanted else "shell")
             runner = LocalRunner(
-                folder, world=world, env=env, sandbox=sandbox, secret_env=secret_env
+                folder,
+                world=world,
+                env=env,
+                sandbox=sandbox,
+                # Shared by the sessions of a home, so that each finds what another one left.
+                records=CommandRecords(
+                    self._state.parent / RECORDS, self._state, env.get("PATH", os.defpath)
+                ),
+                secret_env=secret_env,
             )
             settings = shell or ShellSettings()
             bash = Shell(self.root, folder, runner=runner, settings=settings, sudo=sudo)

@@ -19,6 +19,7 @@ from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
 from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted_outcome
 from hermes.workspaces.shell_state import (
+    MARKER,
     ShellState,
     SnapshotReader,
     fit_argument,
@@ -26,6 +27,7 @@ from hermes.workspaces.shell_state import (
     record_state,
     start_code,
 )
+from hermes.workspaces.survivors import CommandRecord, CommandRecords
 
 GRACE_SECONDS = 0.3
 START_PAUSES = (0.05, 0.2, 0.5)
@@ -59,7 +61,7 @@ KEPT_IN = "[Commands can change files in {safe} only. If this needs more, tell t
 
 class LocalRunner:
     """Runs commands on this machine. `folder` belongs to the session, for the state that commands
-    leave; `env` is their start environment."""
+    leave; `env` is their start environment; `records` are the commands that run."""
 
     def __init__(
         self,
@@ -68,16 +70,19 @@ class LocalRunner:
         world: World,
         env: Mapping[str, str],
         sandbox: Sandbox,
+        records: CommandRecords,
         secret_env: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._secret_env = secret_env
+        self._records = records
+        self._reports: list[str] = []
         self._folder = Path(sandbox.scope.notes) if sandbox.wanted else folder
         self._world = world
         self._start_env = env
         self.sandbox = sandbox
         self._numbers = count()
         self._reader = SnapshotReader()
-        self._leftovers: set[int] = set()
+        self._leftovers: dict[int, CommandRecord] = {}
 
     @cached_property
     def env(self) -> dict[str, str]:
@@ -105,6 +110,7 @@ class LocalRunner:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for stale in self._folder.glob("after-*"):
             stale.unlink(missing_ok=True)
+        self._reports = self._records.take_reports()
         return self.env
 
     async def is_folder(self, path: str) -> bool:
@@ -146,7 +152,21 @@ class LocalRunner:
             if command.offline and sandbox.confines and not cut_off:
                 cut_off = any(text in data for text in NETWORK_FAILURES)
 
-        child = await self._start(sandbox, line, state, sink, pty=command.pty, password=password)
+        record = self._records.add(command.script)
+        try:
+            child = await self._start(
+                sandbox,
+                line,
+                state,
+                sink,
+                pty=command.pty,
+                password=password,
+                token=record.token,
+            )
+        except BaseException:
+            self._records.remove(record)
+            raise
+        self._records.started(record, child.pid)
         try:
             how = await child.wait(timeout=command.timeout, stop=stop)
             if how != "ended":
@@ -155,11 +175,9 @@ class LocalRunner:
             if not child.ended.done():
                 await child.end(grace_seconds=0)
             child.close()
+            self._finish(record, child.pid)
             after = self._reader.take(note)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, 0)
-            self._leftovers.add(child.pid)
-        remarks = []
+        remarks, self._reports = self._reports, []
         if names := [name for guard in guards for name in guard.undo()]:
             shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
             remarks.append(REVERTED.format(names=shown))
@@ -182,10 +200,11 @@ class LocalRunner:
         *,
         pty: bool,
         password: bytes,
+        token: str,
     ) -> Child:
         """Retry a failed start, which has had no effect; a command that ran never runs again."""
         program = self.program()
-        env = self.environment(state)
+        env = {**self.environment(state), MARKER: token}
         inside = pass_variables_inside(env)
         wrapped = sandbox.wrap((program, "--norc", "--noprofile", "-c", inside + line))
         if pty and env.get("TERM", "dumb") == "dumb":
@@ -206,10 +225,19 @@ class LocalRunner:
             await self._world.clock.sleep(pause)
         raise ToolError("The machine cannot start another process now. Try again later.")
 
+    def _finish(self, record: CommandRecord, pid: int) -> None:
+        """Forget an ended command, unless it left something running in its process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, 0)
+            self._leftovers[pid] = record
+            return
+        self._records.remove(record)
+
     async def close(self) -> None:
         """End the processes that commands left running in their process group."""
-        for pid in self._leftovers:
+        for pid, record in self._leftovers.items():
             # A live process with this pid is another one: the shell itself was reaped.
             if identity(pid) is None:
                 await end_tree(pid, grace_seconds=GRACE_SECONDS)
+            self._records.remove(record)
         self._leftovers.clear()

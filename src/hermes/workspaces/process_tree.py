@@ -49,6 +49,19 @@ def find_by_argument(argument: str) -> int:
     return 0
 
 
+def find_by_environment(entry: str) -> list[ProcessIdentity]:
+    """Return the running processes that were started with this environment entry. Where there is no
+    /proc, none is found."""
+    if not _has_proc():
+        return []
+    found, wanted = [], os.fsencode(entry)
+    for one in _scan_proc():
+        with contextlib.suppress(OSError):
+            if wanted in PROC.joinpath(str(one.pid), "environ").read_bytes().split(b"\0"):
+                found.append(one)
+    return found
+
+
 def list_members(root: int) -> list[ProcessIdentity]:
     """Return `root`, everything in its session or group, and all their descendants."""
     if root <= 1 or root == os.getpgrp():
@@ -69,6 +82,12 @@ def kill_now(root: int) -> list[ProcessIdentity]:
         found |= {one.pid: one for one in fresh}
     _kill(_alive(list(found.values())), signal.SIGKILL)
     return list(found.values())
+
+
+def kill_all(processes: list[ProcessIdentity]) -> None:
+    """Stop these processes, so that they start nothing more, and kill those that still exist."""
+    _kill(_alive(processes), signal.SIGSTOP)
+    _kill(_alive(processes), signal.SIGKILL)
 
 
 async def end_tree(root: int, *, grace_seconds: float) -> None:

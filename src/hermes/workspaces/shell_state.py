@@ -15,6 +15,8 @@ from hermes.codec.values import Value
 # The kernel refuses a single argument of 128 KiB or more.
 MAX_ARGUMENT_BYTES = 120_000
 STATUS = "__hermes_status"
+# Marks the processes of a foreground command.
+MARKER = "HERMES_COMMAND"
 # Variables by which a shell runs code before the first word of its line.
 _PASSED_ON, _LEFT_OUT = ("BASH_ENV", "ENV", "PS4"), ("SHELLOPTS", "BASHOPTS")
 
@@ -86,8 +88,8 @@ def fit_argument(line: str, file: Path) -> str:
     return f"builtin . {shell_quote(str(file))}"
 
 
-# Bash maintains these itself; they do not show what a command changed.
-_BOOKKEEPING = frozenset(("_", "SHLVL", "PWD", STATUS))
+# Bash and the runner maintain these; they do not show what a command changed.
+_BOOKKEEPING = frozenset(("_", "SHLVL", "PWD", STATUS, MARKER))
 
 _EXPORT = re.compile(rb"(?:declare -[A-Za-z-]+|export) ([A-Za-z_]\w*)=(.*)")
 _DOUBLE_QUOTED = re.compile(rb"\\([\"$`\\])")

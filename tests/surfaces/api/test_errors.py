@@ -47,7 +47,12 @@ def test_no_or_a_bad_key(api: Serving, header: dict[str, str]) -> None:
     assert "bearer" in done.headers["www-authenticate"].lower()
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b'"x"', b"\xff\xfe", b"null"])
+DEEP = b'{"messages":' * 50_000 + b"1" + b"}" * 50_000
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'"x"', b"\xff\xfe", b"null", DEEP, b"[" * 90_000 + b"]" * 90_000]
+)
 def test_a_body_that_is_no_json_object(client: httpx2.Client, body: bytes) -> None:
     done = client.post(CHAT, content=body, headers={"content-type": "application/json"})
     assert refused(done, 400)["code"] == "invalid_json"

@@ -139,7 +139,7 @@ def test_unsetting_brings_the_default_back(hermes: Terminal) -> None:
 def test_a_broken_file_is_one_error_and_stays_as_it_is(hermes: Terminal) -> None:
     hermes.write("agent: [\n")
     result = hermes("config", "show")
-    assert result.code == 0
+    assert (result.code, result.out) == (2, "")
     assert len(result.err.splitlines()) == 1
     assert "line 2, column 1" in result.err
     checked = hermes("config", "check")
@@ -147,6 +147,20 @@ def test_a_broken_file_is_one_error_and_stays_as_it_is(hermes: Terminal) -> None
     assert "✗" in checked.out
     assert hermes("config", "set", "agent.max_turns", "5").code == 1
     assert (hermes.home / "config.yaml").read_text() == "agent: [\n"
+
+
+@pytest.mark.parametrize("text", ["agent: [\n", "- a\n- b\n", "\x00", "a: b: c\n"])
+def test_nothing_starts_with_a_file_that_cannot_be_read(hermes: Terminal, text: str) -> None:
+    hermes.write(text)
+    for arguments in (("-z", "hi", "--provider", "offline"), ("sessions", "list"), ("serve",)):
+        result = hermes(*arguments)
+        assert (result.code, result.out) == (2, "")
+        assert len(result.err.splitlines()) == 1
+        assert "config.yaml is not used" in result.err and "`hermes config edit`" in result.err
+    assert hermes("config", "path").code == 0
+    assert "config.yaml is not used" in hermes("doctor").out
+    ignoring = hermes("--ignore-user-config", "-z", "calculate 6*7", "--provider", "offline")
+    assert (ignoring.code, ignoring.out) == (0, "6*7 = 42\n")
 
 
 def test_check_names_what_is_wrong(hermes: Terminal) -> None:

@@ -49,6 +49,8 @@ def test_models_are_told_apart(spent: Program) -> None:
         "assumed_calls": 0,
         "assumed_tokens": 0,
         "assumed_cost": 0.0,
+        "corrected_calls": 0,
+        "corrected_cost": 0.0,
     }
     assert (offline["model"], offline["calls"]) == ("offline-assistant", 1)
     assert (offline["cost"], offline["unpriced"]) == (0.0, 0)
@@ -80,6 +82,26 @@ def test_what_is_not_known_is_admitted(program: Program) -> None:
     (job,) = program("cost", "--by", "job", "--since", "1d", "--json").json
     assert (job["job"], job["unpriced"], job["assumed_calls"]) == ("one", 1, 1)
     assert (job["assumed_tokens"], job["assumed_cost"]) == (1000, 0.5)
+
+
+async def corrected(home: Path) -> None:
+    """A session with one call whose report could not be right."""
+    most = Usage(input=900, output=100, requests=1, cost=0.5)
+    async with SqliteJournal(home / "hermes.db", World()) as journal:
+        lease, _ = await journal.create("one", [OPENED])
+        settled = CallSettled(call="call_1", usage=most, certain=False, corrected=True)
+        await journal.append(lease, [called("call_1", most), settled])
+
+
+def test_corrected_reports_are_shown_as_such(program: Program) -> None:
+    program.home.mkdir(exist_ok=True)
+    asyncio.run(corrected(program.home))
+    lines = program("cost").out.splitlines()
+    assert lines[2].split() == ["m", "1", "0", "0", "-", "up", "to", "$0.5000"]
+    assert lines[3] == "corrected: 1 call with an implausible report, counted as up to $0.5000"
+    (line,) = program("cost", "--json").json
+    assert (line["corrected_calls"], line["corrected_cost"]) == (1, 0.5)
+    assert "the reported usage is not plausible; at most $0.500000" in program("trace", "one").out
 
 
 def test_a_cap_is_shown_with_what_it_leaves(spent: Program) -> None:

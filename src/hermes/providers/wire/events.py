@@ -126,5 +126,8 @@ def _deltas(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
             pending, size = [], 0
         if text is None:
             yield from reader.feed(event)
+            if reader.closed:
+                # What follows the announced end does not belong to the reply.
+                return
     if pending:
         yield from reader.builder.add_text("".join(pending))

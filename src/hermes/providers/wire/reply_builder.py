@@ -110,6 +110,7 @@ class CallBuilder:
         self.name = name
         self.pieces: list[str] = []
         self.size = 0
+        self.received = 0  # characters, with those that were sent again
         self.parsed_arguments: JsonObject | None = None  # arguments that arrived as an object
         self._all_pieces: list[str] = []
         self.announced = False
@@ -119,6 +120,7 @@ class CallBuilder:
     def append(self, piece: str) -> None:
         self.pieces.append(piece)
         self.size += len(piece)
+        self.received += len(piece)
         if self._all_pieces:
             self._all_pieces.append(piece)
 
@@ -127,6 +129,7 @@ class CallBuilder:
         self._all_pieces = [*(self._all_pieces or self.pieces), text]
         self.pieces = [text]
         self.size = len(text)
+        self.received += len(text)
 
     @property
     def raw(self) -> str:
@@ -163,7 +166,13 @@ class ReplyBuilder:
         self._message_count = message_count
         self._splitter = ReasoningSplitter()
         self._half = ""
+        self._size = 0
         self._new_ids: set[str] = set()
+
+    @property
+    def size(self) -> int:
+        """The characters of text, reasoning and arguments so far."""
+        return self._size + sum(call.received for call in self.calls)
 
     @property
     def has_visible_output(self) -> bool:
@@ -179,6 +188,7 @@ class ReplyBuilder:
 
     def add_text(self, text: str) -> Iterator[Delta]:
         """Add visible text; inline reasoning in it is split off."""
+        self._size += len(text)
         text = self._half + text
         # The first half of a surrogate pair waits for the second half in the next event.
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
@@ -189,6 +199,7 @@ class ReplyBuilder:
     def add_reasoning(self, text: str) -> Iterator[Delta]:
         if text:
             text = clean_text(text)
+            self._size += len(text)
             self.open_reasoning().pieces.append(text)
             yield ReasoningDelta(text=text)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hermes.codec.json import encode
 from hermes.codec.tokens import IMAGE_TOKENS, estimate_tokens, tokens_of_size
 from hermes.codec.values import JsonObject, JsonValue
@@ -19,11 +21,13 @@ def openai_usage(raw: JsonValue, input: str, output: str) -> Usage | None:
     if not (f"{input}_tokens" in usage or f"{output}_tokens" in usage):
         return None
     details = object_of(usage.get(f"{input}_tokens_details"))
+    prompt = count_of(usage.get(f"{input}_tokens"))
     read = count_of(details.get("cached_tokens")) or count_of(usage.get("prompt_cache_hit_tokens"))
-    written = count_of(details.get("cache_write_tokens"))
+    read = min(read, prompt)
+    written = min(count_of(details.get("cache_write_tokens")), prompt - read)
     thought = object_of(usage.get(f"{output}_tokens_details"))
     return Usage(
-        input=max(0, count_of(usage.get(f"{input}_tokens")) - read - written),
+        input=prompt - read - written,
         output=count_of(usage.get(f"{output}_tokens")),
         cache_read=read,
         cache_write=written,
@@ -74,7 +78,11 @@ def _tokens(message: Message) -> int:
 
 
 def _cost(usage: JsonObject) -> float | None:
+    """Return the cost as reported, plausible or not."""
     cost = usage.get("cost")
     if isinstance(cost, bool) or not isinstance(cost, int | float):
         return None
-    return float(cost)
+    try:
+        return float(cost)
+    except OverflowError:
+        return math.inf

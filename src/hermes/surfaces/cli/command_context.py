@@ -149,11 +149,13 @@ def home_of(ctx: click.Context) -> Home:
 
 
 def config_of(ctx: click.Context, *, quiet: bool = False) -> Config:
-    """Prints errors of the files, unless `quiet`."""
+    """Load the settings. Unless `quiet`, print errors of the files, and raise InvalidConfig if
+    config.yaml cannot be read."""
     options = options_of(ctx)
     use_file = not options.get("ignore_config")
     config = load(home_of(ctx), flags=flag_values(options), use_file=use_file)
     if not quiet:
+        config.refuse_unreadable()
         warn_about_faults(ctx, config.diagnostics)
     return config
 

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.core.errors import HermesError, InvalidConfig, NotFound, UsageError
 from hermes.surfaces.cli.options import check_conflicts, plain_options
 
 MOST_SUGGESTIONS = 3
@@ -16,8 +16,8 @@ LONGEST_NAME = 100
 
 
 def run(arguments: list[str]) -> int:
-    """Exit codes: 0 success, 1 failure, 2 invalid usage, 130 interrupted. A closed pipe is no
-    error."""
+    """Exit codes: 0 success, 1 failure, 2 invalid usage or settings, 130 interrupted. A closed
+    pipe is no error."""
     _prepare_streams()
     try:
         code = _dispatch(arguments)
@@ -96,7 +96,7 @@ def _print_error(error: Exception) -> int:
             print(f"  {one_line(name, LONGEST_NAME)}", file=sys.stderr)
     except BrokenPipeError:
         _discard_output()
-    return 2 if isinstance(error, UsageError) else 1
+    return 2 if isinstance(error, UsageError | InvalidConfig) else 1
 
 
 def _without_secrets(text: str) -> str:

@@ -25,7 +25,8 @@ _FIELDS = {"person": "principal", "session": "session_id"}
 
 class Sum:
     """Totals of a group of model calls. `unpriced` counts replies without a known price; `assumed`
-    is an upper bound for calls whose outcome is unknown."""
+    is an upper bound for calls whose cost is unknown, because they have not ended or because their
+    report was `corrected`."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -33,6 +34,8 @@ class Sum:
         self.unpriced = 0
         self.assumed = Usage()
         self.assumed_calls = 0
+        self.corrected_calls = 0
+        self.corrected_cost = 0.0
 
     def add(self, line: Spending) -> None:
         self.calls += line.calls
@@ -40,6 +43,8 @@ class Sum:
         self.unpriced += line.unpriced
         self.assumed += line.assumed
         self.assumed_calls += line.assumed_calls
+        self.corrected_calls += line.corrected_calls
+        self.corrected_cost += line.corrected_cost
 
     def price(self) -> str:
         if self.calls == self.assumed_calls:
@@ -101,7 +106,16 @@ async def cost_command(
     for name, each in (*sorted(sums.items()), *([("total", total)] if len(sums) > 1 else ())):
         amounts = (str(each.calls), str(each.usage.prompt), str(each.usage.output))
         rows.append((name, *amounts, each.price(), each.assumption()))
-    return Output(data, (*table([row[: len(widths) + 1] for row in rows], widths), *caps))
+    lines = table([row[: len(widths) + 1] for row in rows], widths)
+    return Output(data, (*lines, *_corrections(total), *caps))
+
+
+def _corrections(total: Sum) -> tuple[str, ...]:
+    if not total.corrected_calls:
+        return ()
+    count = "1 call" if total.corrected_calls == 1 else f"{total.corrected_calls} calls"
+    amount = f"${total.corrected_cost:.4f}" if total.corrected_cost else "an unknown cost"
+    return (f"corrected: {count} with an implausible report, counted as up to {amount}",)
 
 
 def _columns(by: By, name: str, each: Sum) -> JsonObject:
@@ -119,6 +133,8 @@ def _columns(by: By, name: str, each: Sum) -> JsonObject:
         "assumed_calls": each.assumed_calls,
         "assumed_tokens": each.assumed.prompt + each.assumed.output,
         "assumed_cost": each.assumed.cost if each.assumed_calls else 0.0,
+        "corrected_calls": each.corrected_calls,
+        "corrected_cost": each.corrected_cost,
     }
 
 

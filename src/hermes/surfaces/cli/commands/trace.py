@@ -59,7 +59,8 @@ def describe(event: events.Event) -> Iterator[str]:
             yield f"calls {event.model} ({event.provider}) for {event.cause}"
         case events.CallSettled(certain=False):
             price = "price unknown" if event.usage.cost is None else f"${event.usage.cost:.6f}"
-            yield f"{event.model}: the outcome of this call is unknown; at most {price} is assumed"
+            doubt = "reported usage is not plausible" if event.corrected else "outcome is unknown"
+            yield f"{event.model}: the {doubt}; at most {price} is assumed for this call"
         case events.CapRaised():
             more = f"${event.usd:.2f}" if event.usd else f"{event.tokens} tokens"
             yield f"{event.by} allowed {more} more for {event.scope} {event.key}"

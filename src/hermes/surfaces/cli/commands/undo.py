@@ -108,6 +108,7 @@ async def undo_command(
             overwrite=overwrite,
         )
     )
+    is_partial = False
     if preview:
         data = {
             "restored": [step.path for step in plan.steps if step.target is not None],
@@ -120,5 +121,6 @@ async def undo_command(
             lambda history: history.restore(plan, session=session_id, whole=not path)
         )
         data = {name: getattr(done, name) for name in ("restored", "deleted", *SHARED)}
-        text = result_lines(done, here)
-    return Output({"session": session_id, "turns": plan.turns, "preview": preview, **data}, text)
+        text, is_partial = result_lines(done, here), done.is_partial
+    result = {"session": session_id, "turns": plan.turns, "preview": preview, **data}
+    return Output(result, text, code=is_partial)
