@@ -1,6 +1,6 @@
 """Measures the text scanner and the redactor on public repositories; it holds no data itself.
 
-    python scripts/measure_scanner.py FOLDER [--part look|once|all] [--only NAME…] [--show N]
+    python -m scripts.measure_scanner FOLDER [--part look|once|all] [--only NAME…] [--show N]
 
 FOLDER holds git directories or clones, at any depth of two. Repositories are split in two halves
 by a hash of their name: improve with `look`, and measure once with `once`. Prints one JSON line

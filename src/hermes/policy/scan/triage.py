@@ -56,7 +56,7 @@ _TURNS = (b"<|", b"[inst]", b"<system", b"[system", b"\nsystem:", b"\nassistant:
 # A shorter text is read completely.
 _SHORT = 3000
 # Size of a part, and the number of parts that are read with their neighbours.
-_PART, _MOST = 250, 6
+_PART, _MOST = 300, 5
 # Lower bound for one word: ordinary words count little against a part.
 _LEAST = -10
 _SOME = 10
