@@ -78,6 +78,13 @@ class ScanResult(Value):
     verdict: Verdict
     findings: tuple[ScanFinding, ...] = ()
 
+    @property
+    def only_resembles(self) -> bool:
+        """Whether nothing but likeness to injections speaks against the text. Such a text deserves
+        a warning and must not be stopped."""
+        likely = [each for each in self.findings if each.severity != "low"]
+        return self.verdict == "caution" and all(each.id == CLASSIFIER_ID for each in likely)
+
 
 class TextScanner:
     """Scans text for injections and secrets. It has no state; `redactor` finds the secrets."""
@@ -256,8 +263,8 @@ def _is_harmful(inner: str) -> bool:
 
 
 class ContextVerdict(Value):
-    """The verdict about a context file. `ids` are the rules that matched; `line` is the first of
-    their lines."""
+    """The verdict about a context file. `ids` are the rules that decided it; `line` is the first
+    of their lines. A dangerous file is suspicious and may be blocked; a caution is a warning."""
 
     verdict: Verdict
     ids: tuple[str, ...] = ()
@@ -284,7 +291,8 @@ class ContextVerdict(Value):
 
 def scan_context(text: str) -> ContextVerdict:
     found = TextScanner().scan(text, "context")
-    telling = [each for each in found.findings if each.severity == "critical"]
+    deciding = "critical" if found.verdict == "dangerous" else "high"
+    telling = [each for each in found.findings if each.severity == deciding]
     return ContextVerdict(
         verdict=found.verdict,
         ids=tuple(dict.fromkeys(each.id for each in telling)),
