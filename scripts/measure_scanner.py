@@ -133,9 +133,11 @@ def scan(kind: Kind, text: str) -> ScanResult:
     return scanner.scan_skill(text, {}) if kind == "skill" else scanner.scan(text, kind)
 
 
-def measure_attacks(repositories: list[Repository], show: int) -> None:
+def measure_attacks(repositories: list[Repository]) -> None:
     for name, texts in attack_sets(repositories):
-        verdicts = Counter(scan("context", text).verdict for text in dict.fromkeys(texts) if text)
+        verdicts: Counter[str] = Counter(
+            scan("context", text).verdict for text in dict.fromkeys(texts) if text
+        )
         report(name, verdicts.total(), **verdicts)
 
 
@@ -143,7 +145,7 @@ def attack_sets(repositories: list[Repository]) -> Iterator[tuple[str, list[str]
     for each in repositories:
         files = dict(each.read([p for p in each.paths if p.endswith((".jsonl", ".json"))]))
         for path, text in files.items():
-            if "robustness" in path:
+            if path.endswith("_robustness_dataset.jsonl"):
                 rows = [json.loads(line) for line in text.split("\n") if line.startswith('{"')]
                 yield f"tensor_trust/{Path(path).stem}", [row["attack"] for row in rows]
             elif path.endswith("text_attack_test.json"):
@@ -223,7 +225,7 @@ def main() -> None:
     if "scan" in given.only:
         measure_scan(chosen, given.show)
     if "attacks" in given.only:
-        measure_attacks(found, given.show)
+        measure_attacks(found)
     if "redact" in given.only:
         measure_redaction(chosen, given.show)
 

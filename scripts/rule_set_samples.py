@@ -105,7 +105,7 @@ def _unescape(text: str) -> str:
 
 def _format(template: str, *values: str) -> str:
     for value in values:
-        template = re.sub(r"%[svq]", lambda _, value=value: value, template, count=1)
+        template = re.sub(r"%[svq]", value.replace("\\", r"\\"), template, count=1)
     return template
 
 
@@ -183,7 +183,7 @@ def _constants(source: str, calls: dict[str, Callable[..., Any]]) -> dict[str, A
 
 def _matching(pattern: str, dice: random.Random) -> str:
     """Return a random string that a simple expression matches."""
-    parser: Any = re._parser  # type: ignore[attr-defined]
+    parser: Any = re._parser
     return "".join(map(str, _letters(parser.parse(pattern), dice)))
 
 

@@ -149,7 +149,7 @@ def log_ratios(sources: Sequence[Source]) -> dict[str, float]:
 def _stems_of_pieces(text: str) -> Iterator[str]:
     """Each stem once for a piece of the text."""
     plain = readings(text[:MAX_LENGTH])[0]
-    for start, end in split_pieces(plain, 0, len(plain)):
+    for start, end in split_pieces(0, len(plain)):
         words = set(WORD.findall(plain[start:end]))
         yield from {stem for word in words for stem in stems([word])}
 

@@ -87,6 +87,10 @@ _CLASSES = bytes(
 _LEET = bytes.maketrans(b"013457@$!", b"oieastasi")
 _LISTS = {name: tuple(word.encode() for word in words) for name, words in TABLES.lists.items()}
 _TORN = regex("|".join(sorted(TABLES.lists["torn"], key=len, reverse=True)))
+_TORN_PAIRS: dict[bytes, list[bytes]] = {}
+for _pair in _LISTS["torn_pairs"]:
+    _first, _, _second = _pair.partition(b"+")
+    _TORN_PAIRS.setdefault(_first, []).append(_second)
 _NOT_LETTERS = bytes(byte for byte in range(256) if not (chr(byte).isalpha() and byte < 128))
 _MOST_RUNS = 50
 _ESCAPES = regex(
@@ -192,16 +196,16 @@ def _apart(text: str) -> str:
 def _torn(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield words with spaces or punctuation inside: known words appear only after removing it."""
     letters = data.translate(None, _NOT_LETTERS)
-    for pair in _LISTS["torn_pairs"]:
-        first, second = pair.split(b"+")
-        joined = first + second
-        at = letters.find(joined)
-        if at < 0:
-            continue
-        written = len(re.findall(first + rb"[^a-z]{1,3}" + second, data)) + data.count(joined)
-        if letters.count(joined) > written:
-            yield "torn_words", _apart(letters[at : at + 200].decode("latin-1"))
-            return
+    for first, seconds in _TORN_PAIRS.items():
+        for second in seconds if first in letters else ():
+            joined = first + second
+            at = letters.find(joined)
+            if at < 0:
+                continue
+            written = len(re.findall(first + rb"[^a-z]{1,3}" + second, data)) + data.count(joined)
+            if letters.count(joined) > written:
+                yield "torn_words", _apart(letters[at : at + 200].decode("latin-1"))
+                return
 
 
 def _unescape_line(text: str) -> str:
