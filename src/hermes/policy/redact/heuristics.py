@@ -101,7 +101,7 @@ _CALLED = regex(
     r"^(?:[a-z]+\d{0,5}_){2,}(?:key|secret|token|password|file|path)$"
     r"|^\w+=\$\{?[A-Za-z_]\w*\}?$"
 )
-_NUMBER = regex(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$|^0x[0-9a-fA-F]{1,8}$")
+_NUMBER = regex(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$|^0x[0-9a-fA-F]{1,8}L?$")
 _MASKED = regex(r"^\*+$|\.\.\.|^\[(?:secret|redacted|phone|email|id)|^\**redacted|^•+$|^x+$", re.I)
 
 
@@ -148,7 +148,7 @@ def is_prose(value: str) -> bool:
     if " " not in value.strip():
         return False
     words = re.findall(r"[A-Za-z']+", value.lower())
-    label = value.replace(" ", "").isalpha()
+    label = _LABEL.fullmatch(value) is not None
     return any(word in _LISTS["prose"] or (label and word in _NOUNS) for word in words)
 
 
@@ -156,18 +156,21 @@ def is_prose(value: str) -> bool:
 _NOUNS = frozenset(
     ("password", "passphrase", "pw", "psk", "token", "key", "secret", "credential", "credentials")
 )
+_LABEL = regex(r"[A-Za-z (),/.-]+")
 _WORDS_ONLY = regex(r"[A-Za-z]+(?:[-_.][A-Za-z]+)*[!?]?")
 _RANDOM_BITS = 2.8
 _NAME_PART = regex(
     r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[A-Za-z][a-z]*\d[a-z]*"
-    r"|[a-z]*(?:[A-Z][a-z]{2,})+\d{0,4}|\d{6,14}"
+    r"|[a-z]*(?:[A-Z][a-z]{2,})+\d{0,4}|[A-Z]\d[A-Z]|\d{6,14}"
 )
 _UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PARTS = regex(r"[A-Z]?[a-z]+|[A-Z]|\d+")
 _VOWEL = regex(r"[aeiouyAEIOUY]")
 # Shorter numbers are ids and times.
 _LONG_NUMBER = 15
-_ONE_NAME = regex(r"[A-Za-z][a-z]+\d?(?:[A-Z][a-z]+\d?)*V?\d{0,2}")
+_ONE_NAME = regex(
+    r"[A-Z]{0,3}[a-z]{2,}\d?(?:[A-Z]{1,3}[a-z]{2,}\d?|[A-Z][a-z]\d?)*[A-Z]{0,3}\d{0,2}"
+)
 
 
 def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environment: bool) -> bool:

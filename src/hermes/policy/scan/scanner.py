@@ -52,10 +52,13 @@ _ORDER = {"low": 0, "high": 1, "critical": 2}
 # Documents for models give orders by design, so there these concept rules do not decide alone.
 _SHORT_KINDS = frozenset(("memory", "tool_description"))
 _USUAL_ORDERS = frozenset(
-    ("guard_removed", "deception_hide", "role_hijack", "addressed_to_ai", "new_authority")
-) | {"sent_away"}
-# Findings in scripts only: documentation names such paths and sites too.
-_PLACES_ONLY = frozenset(("foothold", "drop_site"))
+    (
+        *("addressed_to_ai", "deception_hide", "guard_removed", "new_authority"),
+        *("role_hijack", "sent_away", "user_set_aside"),
+    )
+)
+# Findings in scripts only: documentation names such paths, sites and tools too.
+_SCRIPTS_ONLY = frozenset(("foothold", "drop_site", "offensive_tool"))
 # Files of a skill that are read as text, not as scripts.
 _PROSE = (".md", ".txt", ".rst", ".adoc")
 # No benign text has as many matches; the limit bounds the time.
@@ -144,7 +147,7 @@ def _commands(text: str) -> Iterator[ScanFinding]:
     plain = text[:MAX_LENGTH].lower()
     for start, each in scan_code(text[:MAX_LENGTH], ""):
         severe = each.severity == "critical" or each.id == "supply_chain"
-        if severe and each.id not in _PLACES_ONLY and not is_reported(plain, start):
+        if severe and each.id not in _SCRIPTS_ONLY and not is_reported(plain, start):
             yield each
 
 
