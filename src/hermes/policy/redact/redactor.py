@@ -52,8 +52,7 @@ class Redactor:
         return self.written(text, spans, channel)
 
     def redact_known(self, text: str, channel: Channel = "log") -> Redacted:
-        """Redact only configured values and those found before, in texts whose other secrets are
-        already redacted."""
+        """Redact only the configured values, in texts whose other secrets are already redacted."""
         found = join_spans(self._find_known(SearchText(text)))
         return self.written(text, found, channel) if found else Redacted(text=text)
 
@@ -101,6 +100,8 @@ class Redactor:
     def _find(self, text: str) -> Iterator[SecretSpan]:
         page = SearchText(text)
         yield from self._find_known(page)
+        if self._found is not None:
+            yield from self._found.find(page)
         if not self._pii and (not self._formats or is_plain(text)):
             return
         # The format tables are slow to load, and most plain answers never need them.
@@ -129,8 +130,6 @@ class Redactor:
     def _find_known(self, page: SearchText) -> Iterator[SecretSpan]:
         if self.values and len(page.text) >= SHORTEST:
             yield from self.values.find(page)
-        if self._found is not None:
-            yield from self._found.find(page)
 
 
 # Emitted text that may contain the name of what follows.
