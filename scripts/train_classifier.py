@@ -99,14 +99,13 @@ def lessons() -> Iterator[Source]:
 def own_documents() -> Iterator[Source]:
     own = [path for folder in ("docs", "src") for path in sorted((ROOT / folder).rglob("*.md"))]
     for path in [*sorted(ROOT.glob("*.md")), *own]:
-        text = path.read_text(encoding="utf-8", errors="replace")
-        is_skill = path.name == "SKILL.md"
-        yield Source(
-            corpus="skills" if is_skill else "documents",
-            hostile=False,
-            kind="skill" if is_skill else "context",
-            text=text,
-        )
+        yield _document(path, path.read_text(encoding="utf-8", errors="replace"))
+
+
+def _document(path: Path, text: str) -> Source:
+    if path.name == "SKILL.md":
+        return Source(corpus="skills", hostile=False, kind="skill", text=text)
+    return Source(corpus="documents", hostile=False, kind="context", text=text)
 
 
 def real_documents(folders: Sequence[Path]) -> Iterator[Source]:
@@ -124,7 +123,7 @@ def real_documents(folders: Sequence[Path]) -> Iterator[Source]:
         if digest[0] % 2 == 0 and digest not in seen and len(raw) > 40 and b"\0" not in raw:
             seen.add(digest)
             text = raw.decode("utf-8", "replace")[:MAX_LENGTH]
-            yield Source(corpus="documents", hostile=False, kind="context", text=text)
+            yield _document(path, text)
 
 
 def log_ratios(sources: Sequence[Source]) -> dict[str, float]:
@@ -150,7 +149,7 @@ def log_ratios(sources: Sequence[Source]) -> dict[str, float]:
 def _stems_of_pieces(text: str) -> Iterator[str]:
     """Each stem once for a piece of the text."""
     plain = readings(text[:MAX_LENGTH])[0]
-    for start, end in split_pieces(plain, 0, len(plain)):
+    for start, end in split_pieces(0, len(plain)):
         words = set(WORD.findall(plain[start:end]))
         yield from {stem for word in words for stem in stems([word])}
 

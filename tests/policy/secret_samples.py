@@ -34,6 +34,7 @@ def lines(name: str) -> list[str]:
 
 
 def unescaped(text: str) -> str:
+    text = text.replace("\\x1b", "\x1b").replace("\\u200b", "\u200b")
     return text.replace("\\\\n", "\0").replace("\\n", "\n").replace("\0", "\\n")
 
 

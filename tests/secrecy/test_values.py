@@ -86,6 +86,19 @@ async def test_what_a_reference_attaches_is_not_a_persons_own_words(here: Open) 
     assert f"is {LOOKS} in" in run.sent
 
 
+async def test_a_value_found_by_its_name_is_masked_later_but_not_in_a_persons_words(
+    here: Open,
+) -> None:
+    value = "q9Zk4mT7xW2sR8vB1nC6"
+    named, bare = f"echo token = {value}", f"printf '%s, done' {value}"
+    run = await here([calls("terminal", command=named), calls("terminal", command=bare), says("b")])
+    await run.say(f"look for {value} here")
+    results = [m["content"] for m in json.loads(run.sent)["messages"] if m["role"] == "tool"]
+    assert len(results) == 2
+    assert not any(value in str(each) for each in results)
+    assert f"look for {value} here" in run.sent
+
+
 async def test_the_switch_leaves_formats_but_never_configured_values(here: Open) -> None:
     run = await here(
         [calls("terminal", command=f"echo {LOOKS} {LATER}"), says("a")],

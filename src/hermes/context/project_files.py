@@ -264,10 +264,10 @@ def file_scan(run: RunContext, cwd: str) -> Scan:
         from hermes.policy.scan.scanner import scan_context
 
         result = scan_context(text)
-        if not result.suspicious:
+        if result.verdict == "safe":
             cache.add(text)
             return text
-        if mode == "block":
+        if mode == "block" and result.suspicious:
             run.notices.append(result.blocked_text(name))
             return result.blocked_text(name)
         run.notices.append(result.warning(name))

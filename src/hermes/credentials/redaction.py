@@ -128,7 +128,12 @@ class SecretRedactor:
         # Cached: a result passes here on its way to the journal, the model and the log.
         if (cached := self._clean.get((channel, text))) is not None:
             return cached
+        known = self.redactor.found_count
         clean = self.redactor.redact(text, channel).text
+        if self.redactor.found_count != known:
+            # Texts from before may contain what was found only now.
+            self._clean.clear()
+            self._harmless.clear()
         if len(clean) <= _CACHED_CHARS:
             if len(self._clean) >= _CACHE_SIZE:
                 self._clean.clear()

@@ -98,6 +98,13 @@ def test_who_is_trusted_with_what(trust: str, verdict: str, force: bool, allowed
     assert decide_ruling(trust, verdict, force=force).allowed is allowed  # type: ignore[arg-type]
 
 
+def test_a_skill_that_only_resembles_an_injection_is_installed_with_a_warning() -> None:
+    ruling = decide_ruling("community", "caution", only_resembles=True)
+    assert ruling.allowed
+    assert "read the skill" in ruling.reason
+    assert not decide_ruling("community", "dangerous", only_resembles=True).allowed
+
+
 async def test_a_persons_own_skill_is_not_replaced(store: Store) -> None:
     store.bench.write("pdf", skill_text("pdf", "Mine"))
     with pytest.raises(UsageError, match="already"):

@@ -41,7 +41,10 @@ def _names(line: str, sign: str) -> dict[int, str]:
     cells = [cell.strip(" \"'*`") for cell in line.split(sign)]
     if any(len(cell) > 30 or not re.fullmatch(r"[\w .#-]*", cell) for cell in cells):
         return {}
-    named = {number: cell.replace(" ", "_") for number, cell in enumerate(cells)}
+    named = {number: cell.replace(" ", "_") for number, cell in enumerate(cells) if cell}
+    # A list has one item in each line.
+    if len(named) < 2 and not line.lstrip().startswith("|"):
+        return {}
     return {number: name for number, name in named.items() if name_weight(name) >= NameWeight.TOKEN}
 
 
@@ -66,11 +69,12 @@ def _rows(text: str, at: int, sign: str, count: int, names: dict[int, str]) -> I
 # Stems of secret names. Each costs one search through the text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
 _EXACT_STEMS = (
-    b"_PAT=",
-    b"_PAT:",
+    b"PAT=",
+    b"PAT:",
+    b"PAT is",
     b'_PAT"',
-    b"_pat=",
-    b"_pat:",
+    b"pat=",
+    b"pat:",
     b"PW=",
     b"_SK=",
     b"_SK:",
@@ -80,7 +84,7 @@ _SESSIONS = (b"sessionid=", b"sessid=")
 # What may follow a name before its value.
 _LEADS = regex(
     rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:"
-    rb"|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])|\s*-?\s*value)"
+    rb"|\?=|[ \t]+(?:[^ \t\na-z]|string =|is|was|are|as|to|of|now|for|[^\s]*[\d'])|\s*-?\s*value)"
 )
 # Letters in no order of a word, where only the letters as they are written can tell.
 _LED = regex(rb"[A-Za-z0-9_-]{0,32}[ \t]+\S*[a-z]\S*[A-Z]")
@@ -91,7 +95,7 @@ _AFTER = regex(r"[A-Za-z0-9_-]*")
 # Separators between a name and its value.
 _SIGN = regex(
     r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:)| \([^()\n]{1,30}\)(?=:))?"""
-    r"""[ \t]{0,8}(?::=|=>|->|→|==?|:(?!:))"""
+    r"""[ \t]{0,8}(?::{1,3}=|[?.+]=|=>|->|→|==?|:(?!:)|-(?=[ \t]["'])|string[ \t]=)"""
     r"""|["']\s*,\s*(?=["'])"""
 )
 _SPACE = regex(r"[ \t]+(?=\S)")
@@ -102,7 +106,7 @@ _SPOKEN = regex(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
     r"(?:is|was|are|to|now)(?: now| still)?:?[ \t]+"
 )
-_TAG = regex(r"(?:\s[^<>]{0,200})?>(?=[^<\s])")
+_TAG = regex(r"(?:\s[^<>]{0,200})?>\s{0,40}(?=[^<\s])")
 _NEXT = regex(
     r"""["']?\s*[,:]?\s*\{?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default|content)["']?\s*[:=]\s*"""
     r"""|["']?\s*\{\s*(?:\w{1,20}\s*=\s*[^\n]{1,80}\n\s*){0,3}?default\s*=\s*"""
@@ -111,8 +115,8 @@ _NEXT = regex(
 # URL- and HTML-encoded assignments.
 _CODED = regex(
     r"""(?x) (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27]|\\{0,7}["'])?
-    (?:\s|%(?:25)*20|\+){0,3} (?::|=|%(?:25)*3[aAdD]) (?:\s|%(?:25)*20|\+){0,3}
-    (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27])
+    (?:(?:\s|%(?:25)*20|\+){0,3} (?::|=|%(?:25)*3[aAdD]) (?:\s|%(?:25)*20|\+){0,3}
+    (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27]) | %(?:25)*3[aAdD])
     (?P<value>(?:(?!%(?:25)*2[267])[^\s&"'\\<>]){4,2048})"""
 )
 _WRAPPED = regex(
@@ -120,7 +124,7 @@ _WRAPPED = regex(
     r"""(?P<quote>["'])(?P<value>[^"'\n]{1,512})(?P=quote)"""
 )
 _FETCHING = regex(
-    r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type"
+    r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type|encode"
 )
 # The default argument of a look-up.
 _OTHERWISE = regex(r"""["']\s*,\s*["'](?P<value>[^"'\n]{8,256})["']""")
@@ -145,7 +149,7 @@ _SCHEME = regex(
 # Any word may be an Authorization scheme.
 _ANY_SCHEME = regex(r"[ \t]*[\"']?[A-Za-z][\w-]{1,20}[ \t]+(?=[^\s<${])")
 _EMPHASIS = regex(r"(?:\*\*|__)[ \t]+(?=[^*_\s])")
-_MORE = regex(r" [a-z]")
+_MORE = regex(r" [a-z{(]")
 _TABLE = regex(r"[ \t]*\|[ \t]*")
 _OPEN = regex(r"[ \t]*[\"'`“]?(?P<value>[^\s\"'`”“<>]{1,2048})")
 
@@ -356,7 +360,12 @@ class _Field:
         if not quoted and not environment:
             follows = self.text[end : end + 2]
             # A call, or the first word of a sentence.
-            if follows[:1] in ("[", "(") or (match["value"].isalpha() and _MORE.match(follows)):
+            if follows[:1] in ("[", "(", "<") or (
+                match["value"].isalpha() and _MORE.match(follows)
+            ):
+                return None
+            if self.text[self.end : self.end + 1] in ("'", '"') and match["value"].isidentifier():
+                # A variable: a name in quotes has a value in quotes.
                 return None
             end -= len(match["value"]) - len(_without_closers(match["value"]))
         if environment:

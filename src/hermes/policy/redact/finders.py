@@ -15,6 +15,7 @@ from hermes.policy.redact.heuristics import (
     compiled,
     is_chosen,
     is_code,
+    is_jumbled,
     is_not_secret,
     looks_random,
     name_weight,
@@ -247,7 +248,7 @@ def _random_arguments(text: str, at: int) -> Iterator[SecretSpan]:
 def _is_announced(secret: str) -> bool:
     """Whether the value cannot be a word or a name with underscores and dots."""
     if looks_random(secret, strict=False):
-        return True
+        return _has_digits(secret) or is_jumbled(secret)
     signs = any(not each.isalnum() and each not in "_-./'" for each in secret)
     return secret.isascii() and signs and _has_digits(secret) and len(secret) >= 6
 
@@ -291,7 +292,7 @@ def run_searches(page: SearchText) -> Iterator[SecretSpan]:
 
 def _matches(page: SearchText) -> Iterator[tuple[Search, re.Match[str]]]:
     for search in TABLES.search:
-        if any(map(page.text.__contains__, search.contains)):
+        if any(page.has(part) for part in search.contains):
             for each in compiled(search.expressions[0]).finditer(page.text):
                 yield search, each
         if search.scripts and not page.text.isascii():

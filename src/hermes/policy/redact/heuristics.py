@@ -90,8 +90,8 @@ def name_weight(name: str) -> NameWeight:
 _PUBLISHED = regex(r"^pk_(?:live|test)_")
 # One or two characters repeated after the prefix.
 _EMPTY = regex(r"(?i)[-_]?([x0*.#-])\1*$")
-_DUMMY, _LOOKUP, _CODE, _PATH = (
-    regex(TABLES.expressions[name]) for name in ("dummy", "lookup", "code", "path")
+_DUMMY, _LOOKUP, _CODE, _PATH, _TEMPLATE = (
+    regex(TABLES.expressions[name]) for name in ("dummy", "lookup", "code", "path", "template")
 )
 _HASHED = regex(
     r"(?i)^(?:sha(?:1|224|256|384|512)|md5|blake2b?)[-:=~$]|^\$2[aby]\$|^\$argon2|^[{]ssha"
@@ -101,7 +101,7 @@ _CALLED = regex(
     r"^(?:[a-z]+\d{0,5}_){2,}(?:key|secret|token|password|file|path)$"
     r"|^\w+=\$\{?[A-Za-z_]\w*\}?$"
 )
-_NUMBER = regex(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$")
+_NUMBER = regex(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$|^0x[0-9a-fA-F]{1,8}L?$")
 _MASKED = regex(r"^\*+$|\.\.\.|^\[(?:secret|redacted|phone|email|id)|^\**redacted|^•+$|^x+$", re.I)
 
 
@@ -122,10 +122,16 @@ def is_not_secret(value: str) -> bool:
         or _LOOKUP.match(bare)
         or _HASHED.match(bare)
         or _PUBLISHED.match(bare)
-        or _PATH.match(bare)
+        or (_PATH.match(bare) and not _is_key_with_slash(bare))
+        or _TEMPLATE.search(bare)
         or _CALLED.match(bare)
         or is_dummy(bare)
     )
+
+
+def _is_key_with_slash(value: str) -> bool:
+    """Whether a value that could be a path is a key in base64 that begins with a slash."""
+    return len(value) >= 36 and value.count("/") < 4 and is_jumbled(value.replace("/", ""))
 
 
 def is_number(value: str) -> bool:
@@ -139,16 +145,32 @@ def is_code(value: str) -> bool:
 
 def is_prose(value: str) -> bool:
     """Whether the value is a sentence about a secret."""
+    if " " not in value.strip():
+        return False
     words = re.findall(r"[A-Za-z']+", value.lower())
-    return " " in value.strip() and any(word in _LISTS["prose"] for word in words)
+    label = _LABEL.fullmatch(value) is not None
+    return any(word in _LISTS["prose"] or (label and word in _NOUNS) for word in words)
 
 
+# Words of labels: "Copy password".
+_NOUNS = frozenset(
+    ("password", "passphrase", "pw", "psk", "token", "key", "secret", "credential", "credentials")
+)
+_LABEL = regex(r"[A-Za-z (),/.-]+")
+_WORDS_ONLY = regex(r"[A-Za-z]+(?:[-_.][A-Za-z]+)*[!?]?")
 _RANDOM_BITS = 2.8
-_NAME_PART = regex(r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[a-z]+\d|(?:[A-Z][a-z]{2,})+\d{0,4}|\d{6,14}")
+_NAME_PART = regex(
+    r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[A-Za-z][a-z]*\d[a-z]*"
+    r"|[a-z]*(?:[A-Z][a-z]{2,})+\d{0,4}|[A-Z]\d[A-Z]|\d{6,14}"
+)
 _UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PARTS = regex(r"[A-Z]?[a-z]+|[A-Z]|\d+")
 _VOWEL = regex(r"[aeiouyAEIOUY]")
-_ONE_NAME = regex(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
+# Shorter numbers are ids and times.
+_LONG_NUMBER = 15
+_ONE_NAME = regex(
+    r"[A-Z]{0,3}[a-z]{2,}\d?(?:[A-Z]{1,3}[a-z]{2,}\d?|[A-Z][a-z]\d?)*[A-Z]{0,3}\d{0,2}"
+)
 
 
 def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environment: bool) -> bool:
@@ -158,7 +180,9 @@ def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environ
     bare = value[:256].strip()
     if len(bare) < (3 if environment else 4) or is_not_secret(bare) or bare.lower() == name.lower():
         return False
-    if is_prose(bare) or (not quoted and not environment and is_code(bare)):
+    if is_prose(bare) or (not environment and _is_name_of_secret(bare)):
+        return False
+    if not quoted and not environment and is_code(bare):
         return False
     if environment and found >= NameWeight.TOKEN:
         return not is_number(bare) or found is NameWeight.PASSWORD
@@ -166,7 +190,15 @@ def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environ
         return quoted or _can_stand_bare(bare)
     if is_number(bare) or " " in bare:
         return False
+    if bare.isdigit():
+        return found is NameWeight.TOKEN and len(bare) >= _LONG_NUMBER
     return looks_random(bare, strict=found is NameWeight.HINT)
+
+
+def _is_name_of_secret(value: str) -> bool:
+    """Whether the value is the name of a secret: `masterPassword`, `"EMAIL_HOST_PASSWORD"`."""
+    words = _WORD.findall(value) if _WORDS_ONLY.fullmatch(value) else ()
+    return len(words) > 1 and words[-1].lower() in _NOUNS
 
 
 def _can_stand_bare(value: str) -> bool:
@@ -188,7 +220,7 @@ def looks_random(value: str, *, strict: bool) -> bool:
     if strict and _UUID.search(core):
         return False
     if strict:
-        enough = digits >= 3 or (digits and mixed)
+        enough = digits >= 3 or (digits and (mixed or len(core) >= 32))
         return len(core) >= 20 and bool(enough) and _bits(core) > _RANDOM_BITS
     if len(core) >= 6 and digits:
         return True
@@ -229,7 +261,7 @@ def _looks_like_name(value: str) -> bool:
     """Whether the value is words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`."""
     parts = [part for part in re.split(r"[-_./:]", value) if part]
     if len(parts) < 2:
-        return len(value) < 24 and _ONE_NAME.fullmatch(value) is not None
+        return len(value) < 64 and _ONE_NAME.fullmatch(value) is not None
     return all(_NAME_PART.fullmatch(part) for part in parts)
 
 

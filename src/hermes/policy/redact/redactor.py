@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from hermes.policy.patterns import regex
 from hermes.policy.redact.fast_path import is_plain
@@ -18,11 +19,15 @@ from hermes.policy.redact.spans import (
     join_spans,
 )
 
+if TYPE_CHECKING:
+    from hermes.policy.redact.found_values import FoundValues
+
 
 class Redactor:
     """Replaces secrets in text by labels. `values` are the configured secrets, found in any
-    encoding; `know` adds more. With `formats`, text that looks like a secret is replaced too; with
-    `pii`, personal identifiers are replaced by digests."""
+    encoding; `know` adds more. With `formats`, text that looks like a secret is replaced too, and
+    later everywhere, even without its name; with `pii`, personal identifiers are replaced by
+    digests."""
 
     def __init__(
         self, values: Iterable[str] = (), *, formats: bool = True, pii: bool = False
@@ -31,6 +36,7 @@ class Redactor:
         self._formats = formats
         self._pii = pii
         self._labels = Labels()
+        self._found: FoundValues | None = None
 
     def __repr__(self) -> str:
         return f"Redactor({self.values!r})"
@@ -50,10 +56,17 @@ class Redactor:
         found = join_spans(self._find_known(SearchText(text)))
         return self.written(text, found, channel) if found else Redacted(text=text)
 
+    @property
+    def found_count(self) -> int:
+        """The number of secrets that were found by format or name so far."""
+        return self._found.count if self._found is not None else 0
+
     def is_plain(self, text: str) -> bool:
         """Whether the text surely has no secret and no beginning of one. Cheap and loads nothing;
         False often means only that it cannot tell."""
         if self._pii or self.values.may_begin_in(text):
+            return False
+        if self._found is not None and self._found.may_begin_in(text):
             return False
         return not self._formats or is_plain(text)
 
@@ -87,14 +100,32 @@ class Redactor:
     def _find(self, text: str) -> Iterator[SecretSpan]:
         page = SearchText(text)
         yield from self._find_known(page)
+        if self._found is not None:
+            yield from self._found.find(page)
         if not self._pii and (not self._formats or is_plain(text)):
             return
         # The format tables are slow to load, and most plain answers never need them.
-        from hermes.policy.redact.finders import find_numbers, find_people, find_secrets
+        from hermes.policy.redact.finders import find_numbers, find_people
 
         if self._formats:
-            yield from find_secrets(page)
+            yield from self._find_by_rules(page)
         yield from find_people(text) if self._pii else find_numbers(text)
+
+    def _find_by_rules(self, page: SearchText) -> Iterator[SecretSpan]:
+        """Find secrets by format or name; a value found once is found again in the same text."""
+        from hermes.policy.redact.finders import find_secrets
+        from hermes.policy.redact.found_values import FoundValues
+        from hermes.policy.redact.hidden_signs import find_without_hidden, has_hidden
+
+        spans = list(find_secrets(page))
+        if has_hidden(page.text):
+            spans += find_without_hidden(page.text, lambda text: find_secrets(SearchText(text)))
+        if not spans:
+            return
+        yield from spans
+        self._found = self._found or FoundValues()
+        self._found.add(page.text, join_spans(spans))
+        yield from self._found.find(page)
 
     def _find_known(self, page: SearchText) -> Iterator[SecretSpan]:
         if self.values and len(page.text) >= SHORTEST:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
 from typing import AnyStr, Literal
 
 from hermes.codec.values import Value
 from hermes.policy.patterns import regex
 
 _ASCII = bytes(range(128))
+_LETTERS = bytes(byte if 97 <= byte < 123 or byte > 127 else 32 for byte in range(256))
+# In shorter texts a search is as fast as a look at the vocabulary.
+_LONG = 4_000
 
 
 class SearchText:
@@ -21,14 +25,28 @@ class SearchText:
         self.text = text
         self.data = text.encode("latin-1", "replace")
         self.low = self.data.lower()
+        self._long = len(self.data) > _LONG
+
+    @cached_property
+    def _vocabulary(self) -> bytes:
+        """The different words of the text. Most searches are for words that it does not have."""
+        return b" ".join(set(self.low.translate(_LETTERS).split()))
 
     def places(self, word: bytes, *, exact: bool = False) -> Iterable[int]:
         """Yield the offsets of a word, ignoring case unless `exact`. Several searches are faster
         than one expression for all words."""
+        if self._long and _letters(word) not in self._vocabulary:
+            return ()
         data = self.data if exact else self.low
         at = data.find(word)
         # Most words do not occur.
         return _places(data, word, at) if at >= 0 else ()
+
+    def has(self, part: str) -> bool:
+        """Whether the text contains this part, in this case of letters."""
+        word = part.encode("latin-1")
+        known = not self._long or _letters(word) in self._vocabulary
+        return known and word in self.data
 
     def places_in_other_scripts(self, words: Iterable[str]) -> Iterator[tuple[int, int]]:
         """Yield the offsets and lengths of words with letters that are not Latin, ignoring case."""
@@ -40,6 +58,12 @@ class SearchText:
         for word in present if len(low) == len(self.text) else ():
             for at in _places(low, word, low.find(word)):
                 yield at, len(word)
+
+
+@cache
+def _letters(word: bytes) -> bytes:
+    """Return the longest run of letters in a word."""
+    return max(word.lower().translate(_LETTERS).split(), key=len, default=b"")
 
 
 def _places(data: AnyStr, word: AnyStr, at: int) -> Iterator[int]:

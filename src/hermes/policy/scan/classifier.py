@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
@@ -27,6 +26,8 @@ _FOREIGN = regex(rf"\b(?:{'|'.join(_SPACED)})|{'|'.join(_JOINED)}")
 _FOREIGN_FIRST = frozenset(word[0] for word in (*_SPACED, *_JOINED))
 _WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
 _MOST_KNOWN = 20_000
+# Topics further away say little about a passage.
+_AROUND = 2000
 
 
 class _Topics(dict[str, str]):
@@ -42,29 +43,25 @@ class _Topics(dict[str, str]):
 _topics = _Topics()
 
 
-def topics(plain: str) -> Counter[str]:
-    """Count topic words."""
+def topics(plain: str) -> set[str]:
+    """Return the topics that words of the text indicate."""
     spaced = plain.encode("latin-1", "replace").translate(_WORDS).decode("ascii")
-    found = Counter(filter(None, map(_topics.__getitem__, spaced.split())))
+    found = set(map(_topics.__getitem__, spaced.split())) - {""}
     # Most texts that are not ASCII contain none of these letters.
     if not _FOREIGN_FIRST.isdisjoint(alphabet(plain)):
         found.update(_FOREIGN.findall(plain))
     return found
 
 
-def position_features(
-    plain: str, start: int, end: int, whole: Counter[str]
-) -> dict[str, AbstractSet[str]]:
-    """Return features of the position of a passage: in quotation marks, near topic words, alone.
-    `whole` are the topics of the text."""
+def position_features(plain: str, start: int, end: int) -> dict[str, AbstractSet[str]]:
+    """Return features of the position of a passage: in quotation marks, near topic words, alone."""
     passage = plain[start:end]
     quoted = set()
     if sum(map(passage.count, _QUOTES)) > 1:
         quoted.add("pair")
     if plain.count('"', plain.rfind("\n", 0, start) + 1, start) % 2:
         quoted.add("in")
-    own = topics(passage)
-    around = {topic for topic, count in whole.items() if count > own[topic]}
+    around = topics(plain[max(0, start - _AROUND) : start]) | topics(plain[end : end + _AROUND])
     if len(plain) - len(passage) < 30:
         around.add("alone")
     return {"q": quoted, "d": around}
@@ -78,12 +75,10 @@ _REACH, _FOLLOWERS = 14, 8
 # A passage is one sentence, or more if they are short.
 _SENTENCES, _SHORT, _LONG = 3, 48, 64
 _FEWEST = 3
-# The family of features that consist of two stems.
-_PAIRS = "b"
 BIAS = "bias"
 CLASSIFIER_ID = "resembles_injection"
-# Scores from which a passage is suspicious and dangerous, above the threshold of its kind.
-CAUTION, DANGEROUS = 0.0, 0.5
+# The score from which a passage is suspicious, above the threshold of its kind.
+CAUTION = 0.0
 _THRESHOLDS = {"memory": 1.0, "skill": 1.0, "context": 1.0, "tool_description": 1.0}
 # Of many passages one is like an injection by chance: a longer text needs more.
 _CHANCE, _USUAL = 0.5, 600
@@ -95,8 +90,7 @@ _MOST_WEIGHED = 8
 _KINDS = {"memory": "kept", "tool_description": "tool", "skill": "skill"}
 
 
-Key = str | tuple[str, ...]
-Features = dict[str, AbstractSet[Key]]
+Features = dict[str, AbstractSet[str]]
 
 
 class CheckedMatch(Value):
@@ -128,8 +122,8 @@ def passages(ideas: str) -> Iterator[tuple[int, int]]:
 
 
 def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
-    """Return the features of a passage: ideas, pairs of ideas, stems and pairs of stems; ideas and
-    stems again by kind of text."""
+    """Return the features of a passage: ideas, pairs of ideas and stems; ideas and stems again by
+    kind of text."""
     passage = row.ideas[first:last]
     tokens = row.words[first - 1 : last - 1]
     words = stems(tokens)
@@ -141,8 +135,7 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
         "i": ideas,
         "w": single,
         "p": set(_followers(passage)),
-        "s": set(_beginnings(passage, tokens)),
-        "b": set(pairwise(words)),
+        "b": set(map(" ".join, pairwise(words))),
     }
     if group := _KINDS.get(kind):
         found |= {f"{group}.i": ideas, f"{group}.w": single, "kind": {group}}
@@ -159,29 +152,16 @@ def _followers(passage: str) -> Iterator[str]:
             yield idea + other
 
 
-def _beginnings(passage: str, tokens: Sequence[str]) -> Iterator[str]:
-    """Yield the first concept and the first words of each sentence."""
-    at = -1
-    while True:
-        yield passage[at + 1 : at + 2]
-        first = stems(tokens[at + 1 : at + 3])
-        yield from ("=" + " ".join(first[:count]) for count in (1, 2) if len(first) >= count)
-        at = passage.find(END, at + 1, -1)
-        if at < 0:
-            return
-
-
 @cache
-def _weights() -> dict[str, dict[Key, int]]:
+def _weights() -> dict[str, dict[str, int]]:
     """Return the weights in hundredths, by family of features."""
     text = files("hermes.policy.scan").joinpath("weights.txt").read_text(encoding="utf-8")
-    found: dict[str, dict[Key, int]] = {}
+    found: dict[str, dict[str, int]] = {}
     for line in text.splitlines():
         name, tab, weight = line.rpartition("\t")
         if tab:
             family, _, key = name.partition(":")
-            named = tuple(key.split(" ")) if family == _PAIRS else key
-            found.setdefault(family, {})[named] = int(weight)
+            found.setdefault(family, {})[key] = int(weight)
     return found
 
 
@@ -207,7 +187,7 @@ def feature_names(features: Features) -> Iterator[str]:
     """Yield the feature names used in weights.txt."""
     for family, keys in features.items():
         for key in keys:
-            yield f"{family}:{key if isinstance(key, str) else ' '.join(key)}"
+            yield f"{family}:{key}"
 
 
 def _select_passages(rows: list[tuple[int, ConceptRow]]) -> list[tuple[int, ConceptRow, int, int]]:
@@ -233,14 +213,12 @@ def passage_features(
 ) -> Iterator[tuple[int, int, Features]]:
     """Yield bounds and features of the passages of a text, without those that score below
     `hopeless`."""
-    whole: Counter[str] | None = None
     for start, row, first, last in _select_passages(rows):
         found = features(row, first, last, kind)
         if not found or score_features(found) < hopeless:
             continue
         begin, end = (start + at for at in row.place(first, last - 1))
-        whole = topics(plain) if whole is None else whole
-        found |= position_features(plain, begin, end, whole)
+        found |= position_features(plain, begin, end)
         found["r"] = {
             f"{each.sign.id}{'+' * each.sign.strong}{'?' * each.mentioned}"
             for each in signs

@@ -24,13 +24,16 @@ _SELECTORS = regex("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Joiners that some scripts and emoji need.
 _JOINERS = frozenset("\u200c\u200d")
+_ZERO_WIDTH = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+_ZERO_WIDTH_RUN = regex("[\u200b-\u200d\u2060\ufeff]{4}")
+_SPLITS_WORD = regex("[A-Za-z][\u00ad\u200b-\u200d\u2060\ufeff]+[A-Za-z]")
 _PADDING = regex(r"\S[^\S\n]{60,}[^\s|]|\n{60,}\S")
 _ESCAPE = regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 
 def find_hidden(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield position, id and weight ("strong", "weak") of hidden characters, except an initial
-    BOM."""
+    """Yield position, id and weight ("strong", "weak", "faint") of hidden characters, except an
+    initial BOM."""
     start = 1 if text.startswith("\ufeff") else 0
     seen: set[str] = set()
     letters = alphabet(text)
@@ -67,9 +70,9 @@ def _belongs(text: str, at: int) -> bool:
 
 
 def _weight(letter: str, text: str) -> str:
-    # Typesetting programs leave soft hyphens behind, and folding removes them.
-    if letter == "\u00ad":
-        return "weak"
+    # Programs leave these behind, and folding removes them; many in a row can hide a text.
+    if letter in _ZERO_WIDTH and not _ZERO_WIDTH_RUN.search(text):
+        return "weak" if _SPLITS_WORD.search(text) else "faint"
     if letter in _BIDI and any("\u0590" <= each <= "\u08ff" for each in text):
         return "weak"
     return "strong"
@@ -84,6 +87,10 @@ _CLASSES = bytes(
 _LEET = bytes.maketrans(b"013457@$!", b"oieastasi")
 _LISTS = {name: tuple(word.encode() for word in words) for name, words in TABLES.lists.items()}
 _TORN = regex("|".join(sorted(TABLES.lists["torn"], key=len, reverse=True)))
+_TORN_PAIRS: dict[bytes, list[bytes]] = {}
+for _pair in _LISTS["torn_pairs"]:
+    _first, _, _second = _pair.partition(b"+")
+    _TORN_PAIRS.setdefault(_first, []).append(_second)
 _NOT_LETTERS = bytes(byte for byte in range(256) if not (chr(byte).isalpha() and byte < 128))
 _MOST_RUNS = 50
 _ESCAPES = regex(
@@ -120,20 +127,24 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
     if b"a a a a" in marks or b"a  a  a" in marks:
         # Without wider gaps between words, the whole sentence becomes one word.
         yield "spelled_out", _only(plain, _SPELLED_OUT.finditer(marks), _together)
+    # Each different word once: a third of a long text.
+    tokens = set(data.split())
+    words = b" ".join(tokens)
     if b"a0a" in marks or b" 0a" in marks:
-        spelt = data.translate(_LEET)
+        spelt = words.translate(_LEET)
         present = (word for word in _LISTS["telling"] if word in spelt)
-        if any(spelt.count(word) > data.count(word) for word in present):
-            yield "digits_for_letters", _changed_lines(plain, spelt.decode("latin-1"))
+        if any(spelt.count(word) > words.count(word) for word in present):
+            read = data.translate(_LEET).decode("latin-1")
+            yield "digits_for_letters", _changed_lines(plain, read)
     yield from _torn(data)
     if any(sign in text for sign in ("\\u", "\\x", "%", "&")):
         yield "escaped", _only(text, _ESCAPES.finditer(text), _unescape_line)
-    if sum(word in data for word in _LISTS["turned"]) > 1:
+    if sum(word in words for word in _LISTS["turned"]) > 1:
         turned = "\n".join(line[::-1] for line in plain.split("\n"))
         yield "reversed", _changed_lines(plain, turned)
-    words = _EVERY_ROTATED.intersection(data.split())
-    for shift, rotated in _ROTATED.items() if words else ():
-        if len(words & rotated) > 1:
+    turned_words = _EVERY_ROTATED & tokens
+    for shift, rotated in _ROTATED.items() if turned_words else ():
+        if len(turned_words & rotated) > 1:
             back = str.maketrans(_ALPHABET[shift:] + _ALPHABET[:shift], _ALPHABET)
             yield f"rot{26 - shift}", _changed_lines(plain, plain.translate(back))
     # Tag characters, which screens do not show but models read, take two units of UTF-16.
@@ -185,16 +196,16 @@ def _apart(text: str) -> str:
 def _torn(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield words with spaces or punctuation inside: known words appear only after removing it."""
     letters = data.translate(None, _NOT_LETTERS)
-    for pair in _LISTS["torn_pairs"]:
-        first, second = pair.split(b"+")
-        joined = first + second
-        at = letters.find(joined)
-        if at < 0:
-            continue
-        written = len(re.findall(first + rb"[^a-z]{1,3}" + second, data)) + data.count(joined)
-        if letters.count(joined) > written:
-            yield "torn_words", _apart(letters[at : at + 200].decode("latin-1"))
-            return
+    for first, seconds in _TORN_PAIRS.items():
+        for second in seconds if first in letters else ():
+            joined = first + second
+            at = letters.find(joined)
+            if at < 0:
+                continue
+            written = len(re.findall(first + rb"[^a-z]{1,3}" + second, data)) + data.count(joined)
+            if letters.count(joined) > written:
+                yield "torn_words", _apart(letters[at : at + 200].decode("latin-1"))
+                return
 
 
 def _unescape_line(text: str) -> str:

@@ -205,11 +205,14 @@ def scan_files(texts: Mapping[str, str]) -> Iterator[ScanFinding]:
             yield replace(finding, file=name)
 
 
+_HIDDEN: dict[str, Severity] = {"strong": "critical", "weak": "high", "faint": "low"}
+
+
 def scan_hidden(text: str) -> Iterator[ScanFinding]:
     """Yield the findings about hidden characters."""
     for at, name, weight in find_hidden(text):
         line = text.count("\n", 0, at) + 1
-        yield ScanFinding(id=name, line=line, severity="critical" if weight == "strong" else "high")
+        yield ScanFinding(id=name, line=line, severity=_HIDDEN[weight])
 
 
 def scan_code(text: str, name: str) -> Iterator[tuple[int, ScanFinding]]:

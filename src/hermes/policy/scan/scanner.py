@@ -12,7 +12,6 @@ from hermes.policy.redact.redactor import Redactor
 from hermes.policy.scan.classifier import (
     CAUTION,
     CLASSIFIER_ID,
-    DANGEROUS,
     CheckedMatch,
     PassageScore,
     score_passages,
@@ -43,15 +42,23 @@ SCOPES: dict[str, Scope] = {
     "context": "context",
     "tool_description": "context",
 }
-# Disguises without an innocent use: there a suspicious passage is critical.
+# Disguises without an innocent use: there a weak rule in a suspicious passage is a finding.
 _MASKS = frozenset(("spelled_out", "digits_for_letters", "torn_words", "reversed", "hidden_tags"))
 # Rules that match random letters by chance.
 _ORDINARY = frozenset(("risky_command", *CIRCUMSTANCE))
 # Weak rules that address a machine.
 _TOLD = frozenset(("addressed_to_ai", "new_authority", "guard_removed"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
-# A finding in scripts only: documentation names such paths too.
-_PLACE = "foothold"
+# Documents for models give orders by design, so there these concept rules do not decide alone.
+_SHORT_KINDS = frozenset(("memory", "tool_description"))
+_USUAL_ORDERS = frozenset(
+    (
+        *("addressed_to_ai", "deception_hide", "guard_removed", "new_authority"),
+        *("role_hijack", "sent_away", "user_set_aside"),
+    )
+)
+# Findings in scripts only: documentation names such paths, sites and tools too.
+_SCRIPTS_ONLY = frozenset(("foothold", "drop_site", "offensive_tool"))
 # Files of a skill that are read as text, not as scripts.
 _PROSE = (".md", ".txt", ".rst", ".adoc")
 # No benign text has as many matches; the limit bounds the time.
@@ -74,6 +81,13 @@ class ScanResult(Value):
     verdict: Verdict
     findings: tuple[ScanFinding, ...] = ()
 
+    @property
+    def only_resembles(self) -> bool:
+        """Whether nothing but likeness to injections speaks against the text. Such a text deserves
+        a warning and must not be stopped."""
+        likely = [each for each in self.findings if each.severity != "low"]
+        return self.verdict == "caution" and all(each.id == CLASSIFIER_ID for each in likely)
+
 
 class TextScanner:
     """Scans text for injections and secrets. It has no state; `redactor` finds the secrets."""
@@ -91,14 +105,12 @@ class TextScanner:
             *_find_orders(plain, spans, scope, kind),
             *_find_unseen(plain, spans),
         ]
-        # What is also found undisguised is not reported again.
-        open_signs = _ORDINARY | {each.id for each in found}
+        # What is also found undisguised is not reported again; likeness alone is no finding there.
+        open_signs = _ORDINARY | {CLASSIFIER_ID} | {each.id for each in found}
         for name, reading in disguises(text, plain):
             if reading != plain and len(reading) > 8:
                 found += [
-                    ScanFinding(
-                        id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
-                    )
+                    replace(each, id=f"{each.id}:{name}")
                     for each in _find_orders(reading, select_parts(reading), scope, kind)
                     if each.severity == "critical"
                     or (each.severity == "high" and name in _MASKS and each.id not in open_signs)
@@ -106,12 +118,11 @@ class TextScanner:
         if own != plain:
             found += _find_orders(own, select_parts(own), scope, kind, meaning_only=True)
         if scope == "strict":
-            severity: Severity = "critical" if kind == "memory" else "high"
             found += [
                 ScanFinding(
                     id="hardcoded_secret",
                     line=text.count("\n", 0, span.start) + 1,
-                    severity=severity,
+                    severity="critical" if kind == "memory" else _secret_severity(span.kind),
                     text=span.kind,
                 )
                 for span in self._redactor.spans(text)
@@ -136,7 +147,7 @@ def _commands(text: str) -> Iterator[ScanFinding]:
     plain = text[:MAX_LENGTH].lower()
     for start, each in scan_code(text[:MAX_LENGTH], ""):
         severe = each.severity == "critical" or each.id == "supply_chain"
-        if severe and each.id != _PLACE and not is_reported(plain, start):
+        if severe and each.id not in _SCRIPTS_ONLY and not is_reported(plain, start):
             yield each
 
 
@@ -154,9 +165,9 @@ def conclude(found: list[ScanFinding]) -> ScanResult:
 def _find_orders(
     plain: str, spans: Spans, scope: Scope, kind: str, *, meaning_only: bool = False
 ) -> Iterator[ScanFinding]:
-    """Find orders to the model. A match of a strong rule is critical. A match of a weak rule has
-    the severity of the likely passage that it overlaps, or low if there is none. The classifier
-    scores passages with all matches, and likely passages are findings of their own."""
+    """Find orders to the model. A match of a strong rule is critical. A match of a weak rule is
+    high if it overlaps a likely passage, otherwise low. The classifier scores passages with all
+    matches, and likely passages are findings of their own."""
     read = list(read_concepts(plain, spans))
     phrased = () if meaning_only else match_rules(plain, scope, kind, spans)
     seen = [
@@ -176,8 +187,15 @@ def _find_orders(
         yield _make_finding(plain, CLASSIFIER_ID, each.start, each.end, _severity(each.score))
 
 
+def _secret_severity(kind: str) -> Severity:
+    """Return the severity of a secret in a skill. A name before a value is often an example."""
+    named = ("password", "token", "secret", "api_key", "authorization", "session", "cookie")
+    return "low" if kind in named or kind.startswith("url_") else "high"
+
+
 def _severity(score: float) -> Severity:
-    return "critical" if score >= DANGEROUS else "high" if score >= CAUTION else "low"
+    """Return the severity of what only resembles an injection: it warns and never blocks."""
+    return "high" if score >= CAUTION else "low"
 
 
 def _separate(likely: list[PassageScore]) -> Iterator[PassageScore]:
@@ -187,7 +205,7 @@ def _separate(likely: list[PassageScore]) -> Iterator[PassageScore]:
     while rest:
         group = [each for each in rest if _overlap(each, rest[0])]
         last = max(group, key=lambda each: each.start)
-        yield replace(last, score=rest[0].score)
+        yield last
         rest = [each for each in rest if each not in group]
 
 
@@ -207,7 +225,9 @@ def _match_concepts(
     read: list[tuple[int, ConceptRow]], scope: Scope, kind: str
 ) -> Iterator[RuleMatch]:
     for start, row in read:
-        yield from match_concepts(row, start, scope, kind)
+        for each in match_concepts(row, start, scope, kind):
+            usual = each.id in _USUAL_ORDERS and kind not in _SHORT_KINDS
+            yield replace(each, strong=each.strong and not usual)
 
 
 def _find_unseen(plain: str, spans: Spans) -> Iterator[ScanFinding]:
@@ -240,14 +260,14 @@ def _is_harmful(inner: str) -> bool:
         and sign.id not in CIRCUMSTANCE
         and not is_quotation(inner, sign.start, sign.end)
         for sign in chain(
-            match_rules(inner, "strict", "context"), _match_concepts(read, "strict", "context")
+            match_rules(inner, "strict", "context"), _match_concepts(read, "strict", "memory")
         )
     )
 
 
 class ContextVerdict(Value):
-    """The verdict about a context file. `ids` are the rules that matched; `line` is the first of
-    their lines."""
+    """The verdict about a context file. `ids` are the rules that decided it; `line` is the first
+    of their lines. A dangerous file is suspicious and may be blocked; a caution is a warning."""
 
     verdict: Verdict
     ids: tuple[str, ...] = ()
@@ -274,7 +294,8 @@ class ContextVerdict(Value):
 
 def scan_context(text: str) -> ContextVerdict:
     found = TextScanner().scan(text, "context")
-    telling = [each for each in found.findings if each.severity == "critical"]
+    deciding = "critical" if found.verdict == "dangerous" else "high"
+    telling = [each for each in found.findings if each.severity == deciding]
     return ContextVerdict(
         verdict=found.verdict,
         ids=tuple(dict.fromkeys(each.id for each in telling)),

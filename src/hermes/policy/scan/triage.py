@@ -59,6 +59,7 @@ _SHORT = 3000
 _PART, _MOST = 250, 6
 # Lower bound for one word: ordinary words count little against a part.
 _LEAST = -10
+_LONGEST_WORD = 40
 _SOME = 10
 _MOST_KNOWN = 20_000
 _WORD = regex(r"[^\W\d_]+")
@@ -94,15 +95,17 @@ def select_parts(plain: str) -> Spans:
         spans = [match.span() for match in _UNBROKEN.finditer(plain)]
     if sum(end - start for start, end in spans) <= _SHORT:
         return spans
-    every = [piece for span in spans for piece in split_pieces(plain, *span)]
+    every = [piece for span in spans for piece in split_pieces(*span)]
     data = plain.encode("latin-1", "replace")
     spaced = data.translate(_SPACES).decode("latin-1")
-    known = stem_scores()
-    scores = []
-    for start, end in every:
-        ascii_only = plain[start:end].isascii()
-        words = spaced[start:end].split() if ascii_only else _WORD.findall(plain, start, end)
-        scores.append(sum(map(known.__getitem__, set(words))))
+    score = stem_scores().__getitem__
+    plainly = plain.isascii()
+    scores = [
+        sum(map(score, spaced[start:end].split()))
+        if plainly or plain[start:end].isascii()
+        else sum(map(score, _WORD.findall(plain, start, end)))
+        for start, end in every
+    ]
     best = nlargest(_MOST, range(len(every)), key=scores.__getitem__)
     chosen = {
         near
@@ -110,7 +113,19 @@ def select_parts(plain: str) -> Spans:
         for near in (at - 1, at, at + 1)
         if 0 <= near < len(every)
     }
-    return list(_join([every[at] for at in sorted(chosen)]))
+    return [
+        (_word_start(plain, start), end)
+        for start, end in _join([every[at] for at in sorted(chosen)])
+    ]
+
+
+def _word_start(plain: str, start: int) -> int:
+    """Return the start of the word that a piece begins in."""
+    found = max(
+        plain.rfind(" ", start - _LONGEST_WORD, start),
+        plain.rfind("\n", start - _LONGEST_WORD, start),
+    )
+    return found + 1 if start > _LONGEST_WORD and found >= 0 else start
 
 
 def is_uninteresting(plain: str) -> bool:
@@ -127,18 +142,10 @@ def _find_turns(data: bytes, every: Spans) -> Iterator[int]:
             yield bisect_right(every, (at, len(data))) - 1
 
 
-def split_pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
-    """Split a part at lines, sentences or words."""
-    while last - start > _PART:
-        middle, end = start + _PART // 2, start + _PART
-        for sign in ("\n", ". ", " "):
-            found = plain.rfind(sign, middle, end)
-            if found > 0:
-                end = found + len(sign)
-                break
-        yield start, end
-        start = end
-    yield start, last
+def split_pieces(start: int, last: int) -> Iterator[tuple[int, int]]:
+    """Split a part into pieces of one size; the pieces beside a chosen one are read, too."""
+    for first in range(start, last, _PART):
+        yield first, min(first + _PART, last)
 
 
 def _join(spans: Spans) -> Iterator[tuple[int, int]]:

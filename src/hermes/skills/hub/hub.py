@@ -155,7 +155,12 @@ class Hub:
             name=wanted,
             package=package,
             scan=scan,
-            ruling=decide_ruling(package.listing.trust, scan.verdict, force=force),
+            ruling=decide_ruling(
+                package.listing.trust,
+                scan.verdict,
+                force=force,
+                only_resembles=scan.only_resembles,
+            ),
             digest=content_hash(held),
             install_path=install_path,
             quarantine=str(quarantine),

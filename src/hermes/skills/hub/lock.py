@@ -40,13 +40,18 @@ class Ruling(Value):
     reason: str = ""
 
 
-def decide_ruling(trust: SourceTrust, verdict: Verdict, *, force: bool = False) -> Ruling:
+def decide_ruling(
+    trust: SourceTrust, verdict: Verdict, *, force: bool = False, only_resembles: bool = False
+) -> Ruling:
     """Return the ruling for a verdict and a trust level. `force` overrides a caution, never a
-    danger."""
+    danger. A text that `only_resembles` an injection is not stopped."""
     if verdict == "safe" or trust == "builtin" or (trust == "trusted" and verdict == "caution"):
         return Ruling(allowed=True)
     if verdict == "dangerous":
         return Ruling(allowed=False, reason=f"The scan rates it dangerous ({trust} source).")
+    if only_resembles:
+        reason = "A passage resembles an injection; read the skill before you use it."
+        return Ruling(allowed=True, reason=reason)
     if force:
         return Ruling(allowed=True, reason="Installed with --force despite a caution.")
     reason = "The scan advises caution; use --force to install it anyway."
