@@ -147,7 +147,7 @@ async def test_requests_of_plugins_are_counted_and_checked() -> None:
         return True
 
     serving = PluginRequests("p", Grants(), inject=inject)
-    with pytest.raises(Denied, match="during a call"):
+    with pytest.raises(Denied, match="outside of a call"):
         await serving.answer("inject_message", {"content": "x"}, None)
     with pytest.raises(Denied, match="Unknown method"):
         await serving.answer("read_keys", {}, PluginCaller("s"))

@@ -185,7 +185,7 @@ class Sandbox:
             if (
                 path.is_file()
                 and guarded
-                and not name.startswith((".hermes/hermes.db", ".hermes/s"))
+                and not name.startswith((".hermes/hermes.db", ".hermes/hermes.mark", ".hermes/s"))
             ):
                 found[name] = path.read_bytes()
         return found

@@ -44,7 +44,7 @@ def picture(sandbox: Sandbox) -> dict[str, tuple[bytes, int, int]]:
     found = {}
     for path in sandbox.state.rglob("*"):
         name = str(path.relative_to(sandbox.state))
-        if path.is_file() and not name.startswith("hermes.db"):
+        if path.is_file() and not name.startswith(("hermes.db", "hermes.mark")):
             seen = path.stat()
             found[name] = (path.read_bytes(), seen.st_mode, seen.st_ino)
     return found

@@ -19,7 +19,7 @@ from hermes.core.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from hermes.core.messages import WORKSPACE, InView
+from hermes.core.messages import WORKSPACE, InView, split_origins
 from hermes.core.ports import Policy
 from hermes.core.recorder import Recorder
 from hermes.core.world import World
@@ -359,7 +359,7 @@ class CallGate:
     def add_origin(self, effect: Effect) -> None:
         """From now on, count the source of this effect's content as in view."""
         if source := self._gate.origin(effect):
-            self._sources[source] = None
+            self._sources |= dict.fromkeys(sorted(split_origins((source,))))
 
     def _judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect, frozenset(self._sources))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from hermes.codec.values import JsonObject, Value
@@ -152,8 +152,16 @@ ATTACHED = "--- Attached Context ---"
 _CONTENTS = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$|^ *- [^\n]*$", re.DOTALL | re.MULTILINE)
 # How origins of text from files and commands begin; what follows names the file or program.
 WORKSPACE = "workspace:"
+# Separates the sources of a text that has several.
+_AND = ", "
 # Characters that continue a URL or a name, so that a part is not taken for the whole.
 _MORE = r"[\w/?=&%#+~@-]"
+
+
+def split_origins(origins: Iterable[str]) -> frozenset[str]:
+    """Return every single source. Sources of sources would otherwise repeat each other without
+    end."""
+    return frozenset(source for each in origins for source in each.split(_AND))
 
 
 class InView:

@@ -48,6 +48,7 @@ from hermes.core.messages import (
     ToolResult,
     Usage,
     UserMessage,
+    split_origins,
 )
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 
@@ -100,7 +101,7 @@ class Transcript:
             case SessionOpened():
                 self.opened = event
                 self.model, self.provider = event.model, event.provider
-                self._origins |= set(event.origins)
+                self._origins |= split_origins(event.origins)
             case TitleChanged():
                 self.title = event.title
             case ModelSwitched():
@@ -138,13 +139,13 @@ class Transcript:
                 self._rewind(event.turns)
             case Compacted():
                 self.compactions.append(event)
-                self._origins |= set(event.origins)
+                self._origins |= split_origins(event.origins)
                 self.last_prompt = event.tokens_after
                 self.measured = 0
             case PersonalityChanged():
                 self.overlay = event
             case HookAnswered():
-                self._origins |= set(event.origins)
+                self._origins |= split_origins(event.origins)
                 if event.call_id:
                     self.hook_answers[event.call_id] = event
                 elif event.action == "context":
@@ -246,7 +247,7 @@ class Transcript:
 
     def _take(self, takes: tuple[int, ...]) -> list[UserMessage]:
         taken = [self.waiting.pop(n).message for n in takes if n in self.waiting]
-        self._origins |= {message.origin for message in taken}
+        self._origins |= split_origins(message.origin for message in taken)
         # Attached files are fenced; attached pages are messages of their own.
         if any("```" in message.text.partition(ATTACHED)[2] for message in taken):
             self._origins |= {f"{WORKSPACE}attached files"}
@@ -291,7 +292,7 @@ class Transcript:
         if not result.failed:
             self._latest[result.name] = result.details
         if result.origin not in self._origins:
-            self._origins |= {result.origin}
+            self._origins |= split_origins((result.origin,))
         last = self.messages[-1] if self.messages else None
         if not isinstance(last, ToolMessage):
             self.messages.append(ToolMessage(results=(result,)))

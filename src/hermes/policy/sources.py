@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 
 from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunCommand, SignalProcess
-from hermes.core.messages import WORKSPACE
+from hermes.core.messages import WORKSPACE, split_origins
 from hermes.policy.findings import Verdict
 from hermes.policy.outgoing import host_of, is_local, urls_in
 from hermes.policy.patterns import regex, word_list
@@ -114,7 +114,7 @@ class Sources:
             return f"download:{name}"
         if not self._is_trusted_place(path):
             return f"file:{name}"
-        return ", ".join(self._files.sources(path))
+        return ", ".join(sorted(split_origins(self._files.sources(path)) - {""}))
 
     def _is_trusted_place(self, path: str) -> bool:
         return not self._trusted or any(is_inside(path, each) for each in self._trusted)
@@ -125,7 +125,7 @@ class Sources:
             found |= dict.fromkeys(self._tainted_in(script, cwd))
         found.pop("", None)
         if found or self._trusted or not verdict.commands:
-            return ", ".join(found)
+            return ", ".join(sorted(split_origins(found)))
         return WORKSPACE + verdict.commands[-1].partition(" ")[0]
 
     def _tainted_in(self, script: str, cwd: str) -> Iterator[str]:

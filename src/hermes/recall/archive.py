@@ -12,7 +12,7 @@ import msgspec
 from hermes.codec.values import Value
 from hermes.core.effects import Principal
 from hermes.core.errors import HermesError, NotFound
-from hermes.core.messages import user_says
+from hermes.core.messages import split_origins, user_says
 from hermes.core.prompt import Prompt
 from hermes.journal import listing, sessions
 from hermes.journal.export import ExportedMessage, conversation_of
@@ -125,7 +125,7 @@ class PastSessions:
             # An assistant may repeat what it read before.
             if n == one.n or (one.role == "assistant" and n < one.n)
         }
-        return self._untrusted_origins(found)
+        return self._untrusted_origins(split_origins(found))
 
     async def recent(self, limit: int) -> tuple[SessionInfo, ...]:
         """Return the last used sessions, without the current one and its relatives."""

@@ -172,11 +172,11 @@ def test_a_home_that_cannot_be_written_is_told_in_one_sentence(program: Program)
     assert result.err.count("\n") == 1
 
 
-def test_settings_that_cannot_be_read_are_told_and_the_command_goes_on(program: Program) -> None:
+def test_settings_that_cannot_be_read_are_an_error(program: Program) -> None:
     program.write("agent: [\n")
     result = program("sessions", "list")
-    assert (result.code, result.out) == (0, "There are no sessions yet; `hermes` starts one.\n")
-    assert result.err.startswith("warning: ")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: ")
     assert "line 2, column 1" in result.err
     assert result.err.count("\n") == 1
 

@@ -26,7 +26,7 @@ def test_an_unknown_backend_is_refused_and_nothing_runs_here(
     if variable:
         monkeypatch.setenv("TERMINAL_ENV", variable)
     result = program(*OFFLINE, "-z", "run touch ran.txt")
-    assert (result.code, result.out) == (1, "")
+    assert (result.code, result.out) == (2, "")
     assert told in result.err
     assert not (program.work / "ran.txt").exists()
     assert program("doctor").code == 1
@@ -37,7 +37,7 @@ def test_a_session_is_not_resumed_with_an_unknown_backend(program: Program) -> N
     session = program.session("calculate 6*7")
     program.write("terminal: {backend: dokcer}\n")
     result = program(*OFFLINE, "-r", session, "-z", "run touch ran.txt")
-    assert (result.code, result.out) == (1, "")
+    assert (result.code, result.out) == (2, "")
     assert not (program.work / "ran.txt").exists()
     program("config", "unset", "terminal.backend")
     assert program(*OFFLINE, "-r", session, "-z", "run touch ran.txt").code == 0
