@@ -164,7 +164,8 @@ async def test_too_many_files_leave_only_named_paths_covered(tmp_path: Path) -> 
     agent.fill({f"d{n % 10}/f{n}": str(n) for n in range(200)})
     sentences = await agent.workspace.preflight(command(agent, "make"))
     assert sentences == (
-        f"{agent.root} contains more than 100 files; only what a command names is covered.",
+        f"{agent.root} contains more than 100 files; "
+        "undo covers only the paths that a command names.",
     )
     before = agent.picture()
     await agent.did("rm -rf d1 d2/f2")

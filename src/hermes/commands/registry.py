@@ -148,7 +148,7 @@ class DynamicCommands(Protocol):
     precedence."""
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
-        """None when the line is no such command."""
+        """None when the line is not such a command."""
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]: ...
 

@@ -202,7 +202,7 @@ class SkillSettings(Value):
     ] = 3
     unrehearsed: Annotated[
         Literal["new", "all", "none"],
-        "Changes to enable if no session can be replayed: new skills, all changes, or none until "
+        "Which changes to enable if no session can be replayed: new skills, all, or none until "
         "you approve them.",
     ] = "new"
     index_max_chars: Annotated[Count, "Maximum characters of the skill list in the prompt."] = 1_960

@@ -129,7 +129,7 @@ class Journal(Protocol):
     async def release(self, lease: Lease, *, soon: bool = False) -> None:
         """Give the lease back. The session is free when this returns; with `soon` a moment later,
         but before the next `acquire` of this process. If the journal cannot be written now, the
-        session becomes free with the next write that succeeds; that is no error."""
+        session becomes free with the next write that succeeds; that is not an error."""
         ...
 
     async def append(

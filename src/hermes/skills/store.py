@@ -364,7 +364,7 @@ class SkillStore:
             self._guard(change.name, after)
 
     def _own(self, name: str) -> SkillEntry | None:
-        """Return the changeable skill of this name. Raises UsageError for one of another root."""
+        """Return the skill of this name in the writable root. UsageError if it is elsewhere."""
         entry = self.scan().find(name)
         if entry is not None and entry.kind != "home":
             raise UsageError(

@@ -112,7 +112,7 @@ class TreeScanner:
             self._keep_known(top, self.entries)
             self.gaps[top] = (
                 f"{top} contains more than {self._limits.max_files:,} files; "
-                "only what a command names is covered."
+                "undo covers only the paths that a command names."
             )
 
     def scan_named(self, path: str, *, again: bool = False) -> None:

@@ -65,7 +65,7 @@ def find_by_environment(entry: str) -> list[ProcessIdentity]:
 def list_members(root: int) -> list[ProcessIdentity]:
     """Return `root`, everything in its session or group, and all their descendants."""
     if root <= 1 or root == os.getpgrp():
-        raise ValueError(f"{root} is no process that was started here")
+        raise ValueError(f"{root} is not a process that was started here")
     table = {one.pid: one for one in (_scan_proc() if _has_proc() else scan_with_ps())}
     found = {pid for pid, one in table.items() if root in (pid, one.session, one.group)}
     while more := {p for p, one in table.items() if one.parent in found and p not in found}:

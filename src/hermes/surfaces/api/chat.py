@@ -94,7 +94,7 @@ async def complete(server: ServerContext, request: ApiRequest) -> ApiResponse | 
 async def display_text(
     server: ServerContext, request: ApiRequest, run: Run, text: str | None = None
 ) -> str:
-    """The answer (or `text`) with its files shown for a client that may run on another machine."""
+    """Return the answer (or `text`) with links to its files that work on another machine."""
     if server.settings.inline_media:
         return await inline_images(run, any_file=request.client.is_owner, text=text)
     return replace_paths(run.text if text is None else text)

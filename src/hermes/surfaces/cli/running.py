@@ -17,7 +17,7 @@ LONGEST_NAME = 100
 
 def run(arguments: list[str]) -> int:
     """Exit codes: 0 success, 1 failure, 2 invalid usage or settings, 130 interrupted. A closed
-    pipe is no error."""
+    pipe is not an error."""
     _prepare_streams()
     try:
         code = _dispatch(arguments)

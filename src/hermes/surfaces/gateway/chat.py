@@ -133,7 +133,7 @@ class Chat:
         await self._processes.close()
 
     async def tell(self, pending: Pending, text: str, part: str = "out") -> None:
-        """Post a durable text that is no answer of the model."""
+        """Post a durable text that is not an answer of the model."""
         live = self.deps.live(pending.event.address.platform)
         await self.deps.outbox.send_text(
             f"{pending.run_id}:{part}", live, pending.event.address, text

@@ -56,7 +56,7 @@ class ChatControl:
         platform = address.platform
         variable = variable_name(platform, "home_channel")
         if self._config.secrets.get(variable):
-            return f"{variable} sets the home channel; change it there, or remove it."
+            return f"The variable {variable} sets the home channel; change or remove it first."
         values = {"chat_id": address.chat_id, "name": name, "thread_id": address.thread_id}
         changes: Changes = {
             ("platforms", platform, "home_channel", key): value for key, value in values.items()

@@ -60,7 +60,7 @@ class ChatQuestions:
 
     @property
     def question(self) -> OpenQuestion | None:
-        """The oldest question that is no approval."""
+        """The oldest question that is not an approval."""
         found = self._open.values()
         return next((each for each in found if isinstance(each.asked, QuestionAsked)), None)
 

@@ -83,7 +83,8 @@ class ImageReader:
             raise UsageError(f"{url[:200]} cannot be fetched: {error}") from error
         if response.status >= 300 or response.cut:
             raise UsageError(
-                f"{url[:200]} is no usable image (status {response.status}); send the image itself."
+                f"{url[:200]} is not a usable image (status {response.status}); "
+                "send the image itself."
             )
         return response.body
 

@@ -63,7 +63,7 @@ class Indentation:
         return file[: max(0, len(file) - missing)] + row.lstrip()
 
     def _deeper(self, letters: int) -> str:
-        """Return this much more indentation; what is no whole level stays spaces."""
+        """Return this much more indentation; what is not a whole level stays spaces."""
         levels = int(letters * self._ratio)
         rest = int(letters - levels / self._ratio) if self._letter == "\t" else 0
         return self._letter * levels + " " * rest

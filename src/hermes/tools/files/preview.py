@@ -16,8 +16,8 @@ from hermes.tools.files.textfile import TextFile, decode_text
 
 
 async def preview_edits(workspace: Workspace, tool: str, arguments: JsonObject) -> list[FileEdit]:
-    """The changes that a call would make; empty if it is no edit or would fail. `workspace` is read
-    on behalf of the person who decides, not of the model."""
+    """The changes that a call would make; empty if it is not an edit or would fail. `workspace` is
+    read on behalf of the person who decides, not of the model."""
     try:
         texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
         if tool == "write_file":

@@ -56,7 +56,7 @@ def read_route(name: str, raw: object) -> Route:
     except DecodeError as error:
         raise ConfigError(f"The webhook {name!r} is not valid ({error}); correct it.") from error
     if not NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name for a webhook; use a-z, 0-9, - and _.")
+        raise ConfigError(f"{name!r} is not a valid webhook name; use a-z, 0-9, - and _.")
     if route.deliver_only and (route.deliver == "log" or route.cron_job):
         raise ConfigError(f"The webhook {name!r} only delivers; `deliver` must name a target.")
     return route

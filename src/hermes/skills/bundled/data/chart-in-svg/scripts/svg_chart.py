@@ -136,7 +136,7 @@ def read(path: Path, x: str, columns: list[str]) -> tuple[list[str], list[list[f
     try:
         series = [[float(row[name]) if row[name] else None for row in rows] for name in columns]
     except ValueError as error:
-        sys.exit(f"A value is no number: {error}. Clean the file first.")
+        sys.exit(f"A value is not a number: {error}. Clean the file first.")
     return [row[x] for row in rows], series
 
 

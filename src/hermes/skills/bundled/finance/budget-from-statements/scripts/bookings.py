@@ -40,9 +40,9 @@ def read(path: Path, rules: Path, day: str, text: str, amount: str) -> list[Book
         except KeyError as error:
             sys.exit(f"There is no column {error}; there are: {', '.join(row)}")
         except InvalidOperation:
-            sys.exit(f"Row {number}: {row[amount]!r} is no amount; clean the file first.")
+            sys.exit(f"Row {number}: {row[amount]!r} is not an amount; clean the file first.")
         if not re.match(r"\d{4}-\d\d-\d\d", row[day]):
-            sys.exit(f"Row {number}: {row[day]!r} is no day like 2025-03-31; clean the file first.")
+            sys.exit(f"Row {number}: {row[day]!r} is not a date like 2025-03-31.")
         category = next((name for each, name in patterns if each.search(row[text])), UNSORTED)
         bookings.append(Booking(row[day][:10], row[text], value, category))
     return bookings

@@ -74,7 +74,7 @@ def parse_loan(text: str) -> Loan:
     except ValueError:
         sys.exit(f"{text!r} is not NAME:AMOUNT:RATE:MONTHS[:FEE].")
     if loan.amount <= loan.fee or loan.months < 1 or loan.rate < 0 or loan.fee < 0:
-        sys.exit(f"{text!r} is no loan that can be repaid.")
+        sys.exit(f"{text!r} cannot be repaid.")
     return loan
 
 

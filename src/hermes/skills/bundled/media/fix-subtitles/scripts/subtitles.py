@@ -31,7 +31,7 @@ class Cue(NamedTuple):
 def moment(text: str) -> int:
     match = re.fullmatch(r"(\d+):(\d\d):(\d\d)(?:[,.](\d{1,3}))?", text.strip())
     if match is None:
-        sys.exit(f"{text!r} is no time like 00:01:02,500.")
+        sys.exit(f"{text!r} is not a time like 00:01:02,500.")
     hours, minutes, seconds, rest = match.groups()
     whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
     return whole * 1000 + int((rest or "0").ljust(3, "0"))
