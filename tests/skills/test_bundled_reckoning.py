@@ -40,7 +40,10 @@ def test_sums_by_month_add_up_to_what_is_left(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_told_with_its_row(tmp_path: Path) -> None:
     rules = write(tmp_path / "r.csv", "pattern,category\n")
-    for row, words in (("2025-01-01,x,1,5", "no amount"), ("1.1.25,x,1", "no day like")):
+    for row, words in (
+        ("2025-01-01,x,1,5", "is not an amount"),
+        ("1.1.25,x,1", "is not a date like"),
+    ):
         cells = row.split(",", 2)
         text = f'date,text,amount\n{cells[0]},{cells[1]},"{cells[2]}"\n'
         done = run("bookings.py", write(tmp_path / "s.csv", text), rules)
@@ -93,7 +96,7 @@ def test_offers_are_ordered_by_what_they_cost() -> None:
     assert [line.split()[0] for line in out[1:]] == ["Free", "Dear", "Fee"]
     assert out[1].split() == ["Free", "100.00", "10", "1000.00", "0.00", "0.00%"]
     assert "is not NAME" in run("loans.py", "Bank:10").err
-    assert "no loan" in run("loans.py", "Bank:10:1:0").err
+    assert "cannot be repaid" in run("loans.py", "Bank:10:1:0").err
 
 
 # spaced-repetition

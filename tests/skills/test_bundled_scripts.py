@@ -155,7 +155,9 @@ def test_odd_ranges_are_drawn(tmp_path: Path, table: str) -> None:
 
 def test_words_where_numbers_should_be_are_told(tmp_path: Path) -> None:
     source = write(tmp_path / "in.csv", "k,v\na,many\n")
-    assert "no number" in run("svg_chart.py", "bar", source, "o.svg", "--x", "k", "--y", "v").err
+    assert (
+        "is not a number" in run("svg_chart.py", "bar", source, "o.svg", "--x", "k", "--y", "v").err
+    )
     assert (
         "No column 'w'" in run("svg_chart.py", "bar", source, "o.svg", "--x", "k", "--y", "w").err
     )
