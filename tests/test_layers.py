@@ -32,6 +32,7 @@ ORDER = (
     "speech",
     "images",
     "cron",
+    "moa",
     "context",
     "recall",
     "memory",

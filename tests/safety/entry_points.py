@@ -136,6 +136,7 @@ def _hostile_calls(home: str, dangers: Sequence[str]) -> list[tuple[str, dict[st
         ("web_extract", {"urls": [f"file://{key}", "http://127.0.0.1:1/"]}),
         ("text_to_speech", {"text": words, "output_path": paths[0]}),
         ("transcribe", {"path": key}),
+        ("mixture_of_agents", {"user_prompt": words}),
     ]
 
 

@@ -32,16 +32,16 @@ async def test_no_entry_point_lets_a_dangerous_command_in(name: str, tmp_path: P
 # another entry_point let in.
 QUIET = {
     "cli": """auth backup bundles checkpoints claw completion config cost curator doctor dump extras
-        fallback honcho hooks import insights login logout logs memory model pairing plugins policy
-        profile prompt-size replay send sessions setup skills status tools trace undo uninstall
-        update version webhook""",
+        fallback honcho hooks import insights login logout logs memory moa model pairing plugins
+        policy profile prompt-size replay send sessions setup skills status tools trace undo
+        uninstall update version webhook""",
     "api": """/v1/runs/{id}/stop /v1/runs/{id}/answer /v1/runs/{id}/steer /api/jobs
         /api/jobs/{id}/pause /api/jobs/{id}/resume /api/jobs/{id}/run""",
     "slash": """help new resume title retry undo usage quit sessions branch clear history save
-        status copy queue steer stop btw model reasoning fast permission yolo verbose busy statusbar
-        markdown timestamps rollback compress personality reload-mcp memory plugins skills bundles
-        reload-skills learn curator provider tools toolsets config reload profile commands version
-        debug image paste prompt insights snapshot""",
+        status copy queue steer stop btw moa model reasoning fast permission yolo verbose busy
+        statusbar markdown timestamps rollback compress personality reload-mcp memory plugins skills
+        bundles reload-skills learn curator provider tools toolsets config reload profile commands
+        version debug image paste prompt insights snapshot""",
     "surface": "python",
 }
 

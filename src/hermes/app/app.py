@@ -104,6 +104,7 @@ class App:
         await self.plugins.offer()
         self.shared.offer_images()
         self.shared.offer_cron()
+        self.shared.offer_moa()
         adapt = adapt or (lambda _id, _deps: None)
         session_id = await self._requested_id(request)
         session = await (

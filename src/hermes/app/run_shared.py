@@ -87,6 +87,14 @@ class RunShared:
         """Offer the image tool to new sessions if a provider is configured."""
         self._offers.get("images", self.images.offer)
 
+    def offer_moa(self) -> None:
+        """Offer the mixture of agents to new sessions if its models can be used."""
+        if self._app.context.settings.moa.presets:
+            from hermes.moa.tools import offer_tool
+
+            app = self._app
+            self._offers.get("moa", lambda: offer_tool(app.context, app.models, app.tools))
+
     def offer_cron(self) -> None:
         """Offer the tool for scheduled jobs to new sessions in homes that have used them, or whose
         settings name it; others save its place in the prompt."""

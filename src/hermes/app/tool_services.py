@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hermes.codec.tokens import CHARS_PER_TOKEN
+from hermes.codec.values import JsonObject
 from hermes.core.events import SessionOpened
 from hermes.core.prompt import Prompt
 from hermes.core.session_deps import ServiceRegistry
@@ -33,6 +35,7 @@ def tool_services(
                 app.memory.user_model.honcho_tool_service(session_id, opened)
             ),
             "hermes.mcp.calls:CallServices": lambda: _mcp_hosting(app, session_id),
+            "hermes.moa.tools:MoaService": lambda: _moa(app, session_id),
             "hermes.plugins.surface:SessionId": lambda: _session_id(session_id),
             "hermes.recall.tools:RecallService": lambda: _recall(app, session_id, opened),
             "hermes.speech.tools:SpeechProviders": lambda: _speech(app),
@@ -56,6 +59,18 @@ def _cron(app: App, session_id: str, opened: SessionOpened) -> object:
         origin=app.shared.job_origin(session_id),
     )
     return CronToolService(CronService(app.context, app.journal), actor)
+
+
+def _moa(app: App, session_id: str) -> object:
+    from hermes.moa.service import SessionMixture
+    from hermes.moa.tools import MoaService
+
+    mixture = SessionMixture(app.context, app.models, lambda: app.require_session(session_id))
+
+    async def answer(question: str, report: Callable[[str], None]) -> JsonObject:
+        return (await mixture.answer(question, report=report)).to_json()
+
+    return MoaService(answer)
 
 
 def _session_id(session_id: str) -> object:

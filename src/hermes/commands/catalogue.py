@@ -10,6 +10,7 @@ from hermes.commands.info import INFO_COMMANDS
 from hermes.commands.input import INPUT_COMMANDS
 from hermes.commands.insights import INSIGHTS_COMMANDS
 from hermes.commands.memory import MEMORY_COMMANDS
+from hermes.commands.moa import MOA_COMMANDS
 from hermes.commands.model import MODEL_COMMANDS
 from hermes.commands.rollback import ROLLBACK_COMMANDS
 from hermes.commands.session import SESSION_COMMANDS
@@ -18,7 +19,7 @@ from hermes.commands.tuning import TUNING_COMMANDS
 
 _GROUPS = {
     "Session": (*SESSION_COMMANDS, *HISTORY_COMMANDS),
-    "Beside the turn": BACKGROUND_COMMANDS,
+    "Beside the turn": (*BACKGROUND_COMMANDS, *MOA_COMMANDS),
     "Model and display": (*MODEL_COMMANDS, *TUNING_COMMANDS),
     "Files": ROLLBACK_COMMANDS,
     "Memory and skills": (*MEMORY_COMMANDS, *SKILL_COMMANDS),

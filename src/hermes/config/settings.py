@@ -26,6 +26,7 @@ from hermes.config.extension_settings import (
     ShellHooks,
     SkillSettings,
 )
+from hermes.config.moa_settings import MoaSettings
 from hermes.config.provider_settings import (
     AuxiliarySettings,
     BudgetSettings,
@@ -352,6 +353,7 @@ class Settings(Value):
         bool, "In threads, each person has a session of their own."
     ] = False
     cron: CronSettings = CronSettings()
+    moa: MoaSettings = MoaSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     mcp_registry: Registry = "https://registry.modelcontextprotocol.io"
     hooks: ShellHooks = {}

@@ -42,7 +42,6 @@ REASONS: dict[str, str] = {
     "delegation": _NO_DELEGATION,
     "code_execution": _NO_CODE,
     "human_delay": "set `gateway.human_delay`",
-    "moa": "this version does not combine models",
     "model_catalog": "the model catalogue is part of the release",
     "mcp": "servers are under `mcp_servers`",
     "stt.enabled": "speech is transcribed if a provider is configured",

@@ -81,7 +81,7 @@ class SideModel:
             if self._models.side_cooldowns.remaining_seconds(link.who):
                 continue
             try:
-                reply = await self._request(link, prompt, own.timeout or timeout_for(task))
+                reply = await request_reply(link, prompt, own.timeout or timeout_for(task))
             except ProviderError as error:
                 first_error = first_error or error
                 if error.reason not in FALLBACK_REASONS:
@@ -195,24 +195,6 @@ class SideModel:
             return False
         return listed or _costs_no_more(endpoint, main)
 
-    async def _request(self, link: FallbackLink, prompt: Prompt, seconds: float) -> Reply:
-        try:
-            async with (
-                asyncio.timeout(seconds),
-                aclosing(link.connect().reply(prompt)) as stream,
-            ):
-                async for item in stream:
-                    if isinstance(item, Reply):
-                        if is_empty_reply(item):
-                            raise ProviderError(
-                                f"{link} returned an empty reply.", reason="unknown"
-                            )
-                        return item
-        except TimeoutError:
-            message = f"{link} did not answer within {seconds:g} s."
-            raise ProviderError(message, reason="timeout") from None
-        raise ProviderError(f"The reply of {link} ended early.", reason="cut")
-
     def _report(self, task: str, what: str, text: str) -> None:
         if (task, what) not in self._reported:
             self._reported.add((task, what))
@@ -242,3 +224,21 @@ def _costs_no_more(endpoint: Endpoint, main: Endpoint | None) -> bool:
 
 def _describe(task: str) -> str:
     return NAMES.get(task) or task.replace("_", " ")
+
+
+async def request_reply(link: FallbackLink, prompt: Prompt, seconds: float) -> Reply:
+    """Make one request. Raise ProviderError if no text comes in time."""
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(link.connect().reply(prompt)) as stream,
+        ):
+            async for item in stream:
+                if isinstance(item, Reply):
+                    if is_empty_reply(item):
+                        raise ProviderError(f"{link} returned an empty reply.", reason="unknown")
+                    return item
+    except TimeoutError:
+        message = f"{link} did not answer within {seconds:g} s."
+        raise ProviderError(message, reason="timeout") from None
+    raise ProviderError(f"The reply of {link} ended early.", reason="cut")

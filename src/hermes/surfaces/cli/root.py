@@ -46,6 +46,7 @@ COMMANDS = {
     "logs": ("logs:command", "Show the log files."),
     "mcp": ("mcp:command", "Use MCP servers, and run Hermes as one."),
     "memory": ("memory:command", "Show, change and erase what Hermes remembers."),
+    "moa": ("moa:command", "Manage the presets of the mixture of agents."),
     "model": ("model:command", "List, choose and install models."),
     "pairing": (
         "hermes.surfaces.gateway.pairing_command:command",
