@@ -32,6 +32,8 @@ ORDER = (
     "speech",
     "images",
     "cron",
+    "code_execution",
+    "plans",
     "context",
     "recall",
     "memory",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -85,6 +85,7 @@ class FolderWorkspace:
         stop: asyncio.Event,
         max_bytes: int,
         pty: bool = False,
+        env: Mapping[str, str] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
         raise NotImplementedError

@@ -29,10 +29,6 @@ LOST_SECRET = (
     "not run: Hermes was stopped before this call began, and the secret in its arguments was not "
     "kept. Make the call again if it is still wanted."
 )
-# Why a call did not begin; also `INTERRUPTED`.
-STEPS_USED_UP = "skipped: the steps of this turn are used up."
-TURN_ENDED = "skipped: the turn ended before this call began."
-NOT_RUN = frozenset((INTERRUPTED, STEPS_USED_UP, TURN_ENDED))
 
 
 async def run_calls(

@@ -39,6 +39,8 @@ class PlannedCall:
         self.arguments = arguments
         self.judged = judged
         self.ask = ""
+        # A running tool makes it.
+        self.is_inner = False
 
     @property
     def effects(self) -> tuple[Effect, ...]:

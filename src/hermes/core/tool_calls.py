@@ -35,7 +35,11 @@ UNKNOWN_OUTCOME = (
     "interrupted: outcome unknown. Hermes was stopped while this call ran; "
     "check what happened before you repeat it."
 )
+# Why a call did not begin.
 INTERRUPTED = "skipped: the person interrupted before this call began."
+STEPS_USED_UP = "skipped: the steps of this turn are used up."
+TURN_ENDED = "skipped: the turn ended before this call began."
+NOT_RUN = frozenset((INTERRUPTED, STEPS_USED_UP, TURN_ENDED))
 
 
 async def plan_with_hooks(
@@ -136,7 +140,8 @@ async def _run_with_limits(turn: TurnContext, plan: PlannedCall, gate: CallGate)
 async def _run_tool(turn: TurnContext, plan: PlannedCall, gate: CallGate) -> ToolResult:
     denied: Denial | None = None
     try:
-        output = await plan.tool(CallContext(turn, plan.call.id, gate), plan.arguments)
+        ctx = CallContext(turn, plan.call.id, gate, is_inner=plan.is_inner)
+        output = await plan.tool(ctx, plan.arguments)
     except ToolError as error:
         output = ToolOutput.text(str(error), failed=True)
         denied = error.by if isinstance(error, EffectDenied) else None
@@ -166,9 +171,12 @@ def _origin_of(output: ToolOutput, gate: CallGate) -> str:
 
 
 class CallContext:
-    """The services that one tool call can access."""
+    """The services that one tool call can access. The model does not see what an inner call
+    returns, so services that record what the model has seen know nothing of it."""
 
-    def __init__(self, turn: TurnContext, call_id: str, gate: CallGate) -> None:
+    def __init__(
+        self, turn: TurnContext, call_id: str, gate: CallGate, *, is_inner: bool = False
+    ) -> None:
         self.call_id = call_id
         self.workspace: Workspace = GatedWorkspace(turn.workspace, gate)
         self.web: Fetcher = GatedFetcher(turn.web, gate)
@@ -176,6 +184,7 @@ class CallContext:
         self.stop: asyncio.Event = turn.stop
         self._turn = turn
         self._gate = gate
+        self._is_inner = is_inner
 
     def progress(self, text: str) -> None:
         self._turn.recorder.show(ToolProgress(call_id=self.call_id, text=text))
@@ -184,6 +193,8 @@ class CallContext:
         return self._turn.recorder.transcript.latest(tool)
 
     def service(self, kind: type[ServiceT]) -> ServiceT:
+        if self._is_inner and getattr(kind, "records_model_view", False):
+            return kind()
         return cast(ServiceT, self._turn.services.get(cast(Any, kind)))
 
     async def call_tool(
@@ -241,7 +252,7 @@ class InnerCall:
         )
         if isinstance(planned, ToolResult):
             return await self._refuse(call, planned, outcome_of(planned))
-        tool = planned.tool
+        tool, planned.is_inner = planned.tool, True
         if tool.repeat == "never" and self._id in transcript.started:
             return await self._finish(refuse_call(call, UNKNOWN_OUTCOME), 0.0)
         gate = CallGate(turn.gate, self._id, turn.stop, also=self._also)
