@@ -33,6 +33,8 @@ ORDER = (
     "images",
     "cron",
     "moa",
+    "code_execution",
+    "plans",
     "context",
     "recall",
     "memory",

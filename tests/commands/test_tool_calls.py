@@ -9,8 +9,8 @@ import pytest
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.formatting import short_path
 from hermes.commands.tool_calls import CallDescription, FailedEdits, describe_call, failure_reason
-from hermes.core.executor import INTERRUPTED, UNKNOWN_OUTCOME
 from hermes.core.messages import Text, ToolCall, ToolResult
+from hermes.core.tool_calls import INTERRUPTED, UNKNOWN_OUTCOME
 
 
 def call(name: str, /, **arguments: object) -> ToolCall:

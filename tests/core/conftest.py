@@ -110,6 +110,10 @@ class Run:
         assert self._session is not None
         session_id = self._session.id
         await self._session.close()
+        return await self.reopen_id(session_id)
+
+    async def reopen_id(self, session_id: str) -> Session:
+        """A session of the journal as another process would find it."""
         lease = await self.journal.acquire(session_id)
         transcript = fold(await self.journal.read(session_id))
         recorder = Recorder(

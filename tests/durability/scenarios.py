@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hermes.core.events import Record, ToolFinished, ToolStarted
-from hermes.core.executor import UNKNOWN_OUTCOME
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
+from hermes.core.tool_calls import UNKNOWN_OUTCOME
 from hermes.core.transcript import Transcript
 from hermes.testing.faults import paced
 from hermes.testing.observers import EffectLog

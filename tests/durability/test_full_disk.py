@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from hermes.core.executor import UNKNOWN_OUTCOME
 from hermes.core.messages import ToolMessage
+from hermes.core.tool_calls import UNKNOWN_OUTCOME
 from hermes.core.transcript import fold
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer

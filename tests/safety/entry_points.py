@@ -94,6 +94,15 @@ def wants(installed: Installation, *calls: ScriptedCall) -> None:
 # In this process.
 
 
+def _shell_in_python(command: str) -> str:
+    return f"import subprocess\nsubprocess.run({command!r}, shell=True)"
+
+
+def _tools_in_python(tool: str, *arguments: str) -> str:
+    given = ", ".join(map(repr, arguments))
+    return f"import hermes_tools\nprint(hermes_tools.{tool}({given}))"
+
+
 def _hostile_calls(home: str, dangers: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Every tool is asked for what it must not do."""
     paths = [each.replace("/HOME", home) for each in OWN_PATHS]
@@ -148,6 +157,24 @@ def _every_tool(installed: Installation) -> tuple[ScriptedCall, ...]:
 async def by_tools(installed: Installation) -> None:
     for attended in (False, True):
         wants(installed, *_every_tool(installed))
+        async with session_in(installed, attended=attended) as (_, session):
+            await say(session)
+
+
+async def by_a_script(installed: Installation) -> None:
+    """A script does it itself, or calls tools that do."""
+    home, dangers = str(installed.home), installed.dangers
+    key = f"{home}/.ssh/id_rsa"
+    codes = [
+        *map(_shell_in_python, dangers),
+        *(_tools_in_python("terminal", each) for each in dangers),
+        *(_tools_in_python("write_file", each.replace("/HOME", home), "x") for each in OWN_PATHS),
+        _tools_in_python("read_file", key),
+        f"print(open({key!r}).read())",
+    ]
+    installed.set("toolsets: [hermes-cli, code_execution]\n")
+    for attended in (False, True):
+        wants(installed, *(call("execute_code", {"code": each}) for each in codes))
         async with session_in(installed, attended=attended) as (_, session):
             await say(session)
 
@@ -464,6 +491,7 @@ _SESSIONS = "/api/sessions/{id}/chat /api/sessions/{id}/chat/stream /api/session
 ENTRY_POINTS: dict[str, EntryPoint] = {
     "words": EntryPoint(by_words, ("cli:chat",)),
     "tools": EntryPoint(by_tools, tuple({f"tool:{name}" for name, _ in _hostile_calls("", ("",))})),
+    "script": EntryPoint(by_a_script, ("tool:execute_code",)),
     "background session": EntryPoint(by_a_background_session, ("slash:background",)),
     "quick command": EntryPoint(by_a_quick_command, ("extra:QuickCommands",)),
     "reference": EntryPoint(by_a_reference, ("context:references",)),

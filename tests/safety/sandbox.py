@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
+from hermes.code_execution.tools import CodeExecution, execute_code
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, replace
 from hermes.core.commands import Answer, Say
@@ -125,6 +126,7 @@ TOOLS: tuple[Tool, ...] = (
     memory,
     skill,
     notes,
+    execute_code,
 )
 TOOLBOX = Tools(TOOLS)
 SPECS = TOOLBOX.specs
@@ -253,7 +255,12 @@ class Sandbox:
             attended=True,
             approval_seconds=60,
             services=ServiceRegistry(
-                lambda: {f"{SentData.__module__}:{SentData.__qualname__}": lambda: self.sent}
+                lambda: {
+                    f"{SentData.__module__}:{SentData.__qualname__}": lambda: self.sent,
+                    "hermes.code_execution.tools:CodeExecution": lambda: CodeExecution(
+                        tool.spec for tool in TOOLS if tool is not execute_code
+                    ),
+                }
             ),
             web=WebFetcher(rules.urls),
         )

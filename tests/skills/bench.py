@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ToolError
+from hermes.core.messages import ToolResult
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.secrets import SecretStore
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
@@ -161,6 +162,11 @@ class Caller:
 
     def service(self, kind: type[ServiceT]) -> ServiceT:
         return next(each for each in self._services if isinstance(each, kind))
+
+    async def call_tool(
+        self, tool: str | Tool, arguments: JsonObject, *, key: str, origin: str = ""
+    ) -> ToolResult:
+        raise NotImplementedError
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
         self.asked.append(question)

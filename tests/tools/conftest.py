@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -14,6 +14,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.delegating import NoWeb
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.errors import EffectDenied, ToolError
+from hermes.core.messages import ToolResult
 from hermes.core.ports import (
     CommandResult,
     FileInfo,
@@ -84,6 +85,7 @@ class FolderWorkspace:
         stop: asyncio.Event,
         max_bytes: int,
         pty: bool = False,
+        env: Mapping[str, str] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
         raise NotImplementedError
@@ -135,6 +137,11 @@ class ToolRunner:
     def service(self, kind: type[ServiceT]) -> ServiceT:
         found: ServiceT = self._kept.setdefault(kind, kind())
         return found
+
+    async def call_tool(
+        self, tool: str | Tool, arguments: JsonObject, *, key: str, origin: str = ""
+    ) -> ToolResult:
+        raise NotImplementedError
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
         self.asked.append((question, choices))

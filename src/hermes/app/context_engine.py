@@ -112,7 +112,7 @@ async def _summarise(app: App, session_id: str, prompt: Prompt, meter: Meter) ->
 
 def join_plugins(app: App) -> RunPlugins:
     """The plugins of this run. Extension points are created on first use."""
-    host = HostServices(app.context, app.models, app.tools, app.find_session, app.hooks.hooks_of)
+    host = HostServices(app.context, app.models, app.tools, app.find_session)
     return RunPlugins(
         host,
         hooks=lambda: app.hooks.registry,

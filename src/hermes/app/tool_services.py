@@ -23,6 +23,9 @@ def tool_services(
     return ServiceRegistry(
         lambda: {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
+            "hermes.code_execution.tools:CodeExecution": lambda: _code_execution(
+                app, opened, findable
+            ),
             "hermes.cron.tools:CronToolService": lambda: _cron(app, session_id, opened),
             "hermes.images.tools:ImageService": lambda: app.shared.images.make_service(session_id),
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
@@ -71,6 +74,21 @@ def _moa(app: App, session_id: str) -> object:
         return (await mixture.answer(question, report=report)).to_json()
 
     return MoaService(answer)
+
+
+def _code_execution(app: App, opened: SessionOpened, findable: tuple[str, ...]) -> object:
+    from hermes.code_execution.tools import CALLABLE, CodeExecution, CodeLimits
+
+    settings = app.context.settings.code_execution
+    added = {entry.spec.name for entry in app.tools.added}
+    names = {*opened.tools, *findable, *added} & {*CALLABLE, *settings.extra_tools}
+    tools = (app.tools.find(name) for name in sorted(names))
+    limits = CodeLimits(
+        timeout=settings.timeout,
+        max_tool_calls=settings.max_tool_calls,
+        max_output_bytes=settings.max_output_bytes,
+    )
+    return CodeExecution((tool.spec for tool in tools if tool is not None), limits)
 
 
 def _session_id(session_id: str) -> object:

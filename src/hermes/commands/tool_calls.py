@@ -9,8 +9,8 @@ from pathlib import Path
 from hermes.codec.values import JsonObject, Value
 from hermes.commands.formatting import one_line, short_path
 from hermes.core.errors import UsageError
-from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import ToolCall, ToolResult
+from hermes.core.tool_calls import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.tools import ToolDisplay
 from hermes.tools.catalogue import declarations
 

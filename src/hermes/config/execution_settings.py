@@ -83,6 +83,19 @@ class TerminalSettings(Value):
     ] = 300
 
 
+class CodeExecutionSettings(Value):
+    """Scripts that call tools (`execute_code`)."""
+
+    timeout: Annotated[Seconds, "Maximum run time of a script, in seconds."] = 300
+    max_tool_calls: Annotated[Count, "Maximum tool calls of one script."] = 50
+    max_output_bytes: Annotated[
+        Count, "Maximum output that the model sees; a file has the rest."
+    ] = 50_000
+    extra_tools: Annotated[
+        tuple[str, ...], "Other tools that scripts may call, such as those of MCP servers."
+    ] = ()
+
+
 # Settings below `terminal` that a variable overrides: `cwd` by TERMINAL_CWD, and so on.
 TERMINAL_VARIABLES = {
     "TERMINAL_ENV": "backend",

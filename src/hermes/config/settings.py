@@ -15,7 +15,12 @@ from hermes.config.chat_settings import (
     StreamingSettings,
 )
 from hermes.config.cron_settings import CronSettings
-from hermes.config.execution_settings import TERMINAL_VARIABLES, SecuritySettings, TerminalSettings
+from hermes.config.execution_settings import (
+    TERMINAL_VARIABLES,
+    CodeExecutionSettings,
+    SecuritySettings,
+    TerminalSettings,
+)
 from hermes.config.extension_settings import (
     PLUGIN_VARIABLES,
     AutoAccept,
@@ -299,6 +304,7 @@ class Settings(Value):
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
     terminal: TerminalSettings = TerminalSettings()
+    code_execution: CodeExecutionSettings = CodeExecutionSettings()
     tool_output: ToolOutputSettings = ToolOutputSettings()
     tool_loop_guardrails: GuardrailSettings = GuardrailSettings()
     approvals: ApprovalSettings = ApprovalSettings()

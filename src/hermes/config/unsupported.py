@@ -7,7 +7,6 @@ from hermes.config.schema import KeyPath, format_key
 
 _NO_GATEWAY = "the gateway has no such setting in this version"
 _NO_DELEGATION = "this version has no sub-agents"
-_NO_CODE = "this version has no code execution tool"
 _NO_BROWSER = "this version has no browser"
 _NO_SCANNER = "the policy judges commands without an external scanner"
 _TOOL_SEARCH = "tools beyond `context.direct_tool_tokens` are always found by search"
@@ -40,7 +39,6 @@ REASONS: dict[str, str] = {
     "sessions.vacuum_after_prune": "deleted sessions are always scrubbed from the database",
     "browser": _NO_BROWSER,
     "delegation": _NO_DELEGATION,
-    "code_execution": _NO_CODE,
     "human_delay": "set `gateway.human_delay`",
     "model_catalog": "the model catalogue is part of the release",
     "mcp": "servers are under `mcp_servers`",

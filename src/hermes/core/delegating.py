@@ -35,6 +35,7 @@ class RunOptions(TypedDict):
     stop: asyncio.Event
     max_bytes: int
     pty: NotRequired[bool]
+    env: NotRequired[Mapping[str, str] | None]
     on_output: NotRequired[Callable[[str], None] | None]
 
 

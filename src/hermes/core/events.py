@@ -173,6 +173,31 @@ class ToolFinished(Value, tag="tool_finished"):
     seconds: float = 0.0
 
 
+class InnerCallIntended(Value, tag="inner_call_intended"):
+    """The running call `call_id` is about to call another tool. `key` identifies the inner call
+    among those of its caller; `inner_id` is its own id in all other events. The model sees only the
+    result of the caller."""
+
+    call_id: str
+    key: str
+    name: str
+    arguments: JsonObject = {}
+
+
+class InnerCallFinished(Value, tag="inner_call_finished"):
+    """An inner call has a result. After a crash, a caller that runs again gets this result instead
+    of calling the tool a second time."""
+
+    call_id: str
+    key: str
+    result: ToolResult
+    seconds: float = 0.0
+
+
+def inner_id(call_id: str, key: str) -> str:
+    return f"{call_id}/{key}"
+
+
 HookAction = Literal["context", "block", "approve", "modify", "replace"]
 
 
@@ -321,7 +346,7 @@ DurableEvent: TypeAlias = (
     | Steered | ModelCalled | ReplyAdded | ToolIntended | ToolStarted | ToolFinished
     | ApprovalAsked | ApprovalAnswered | QuestionAsked | QuestionAnswered | Rewound | TurnEnded
     | CallSettled | CapRaised | EffectDecided | Compacted | PersonalityChanged | Erased | Withdrawn
-    | HookAnswered | ControlsChanged | Archived
+    | HookAnswered | ControlsChanged | Archived | InnerCallIntended | InnerCallFinished
 )  # fmt: skip
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

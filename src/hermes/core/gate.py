@@ -180,7 +180,7 @@ class Gate:
         self._recorder = recorder
         self._approver = approver
         self._preflight = preflight
-        self._seen = InView(lambda: recorder.transcript.messages)
+        self._seen = InView(lambda: recorder.transcript.in_view())
         # Input that was sent to processes since the last line end: the policy judges whole lines.
         self.partial_lines: dict[str, str] = {}
         # Processes that were told to change their folder, so that their cwd is unknown.
@@ -281,11 +281,17 @@ def is_harmless(judged: JudgedEffect) -> bool:
 
 class CallGate:
     """The gate for one call. It does not ask again about an effect that was allowed once. `judged`
-    are the decisions in the call's ToolIntended. `before_change` lets a call wait for others before
-    it changes something; it gets the effect and what the call was allowed before."""
+    are the decisions in the call's ToolIntended. `also` are sources that the call's arguments may
+    come from. `before_change` lets a call wait for others before it changes something; it gets the
+    effect and what the call was allowed before."""
 
     def __init__(
-        self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[JudgedEffect, ...] = ()
+        self,
+        gate: Gate,
+        call_id: str,
+        stop: asyncio.Event,
+        judged: tuple[JudgedEffect, ...] = (),
+        also: frozenset[str] = frozenset(),
     ) -> None:
         self.before_change: Callable[[Effect, list[Effect]], Awaitable[None]] | None = None
         self.partial_lines = gate.partial_lines
@@ -299,6 +305,18 @@ class CallGate:
         self._offline: list[Effect] = []
         self._metadata_only: list[Effect] = []
         self._sources: dict[str, None] = {}
+        self._inner: dict[str, None] = {}
+        self._also = also
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """All sources of text that the call may work with."""
+        return self._also | frozenset(self._sources)
+
+    @property
+    def inner_sources(self) -> tuple[str, ...]:
+        """The sources of the results of inner calls."""
+        return tuple(self._inner)
 
     @property
     def origin(self) -> str:
@@ -359,7 +377,16 @@ class CallGate:
     def add_origin(self, effect: Effect) -> None:
         """From now on, count the source of this effect's content as in view."""
         if source := self._gate.origin(effect):
-            self._sources |= dict.fromkeys(sorted(split_origins((source,))))
+            self.add_source(source)
+
+    def add_source(self, origin: str) -> None:
+        """From now on, count text of this origin as in view."""
+        self._sources |= dict.fromkeys(sorted(split_origins((origin,))))
+
+    def add_inner_source(self, origin: str) -> None:
+        """Count the result of an inner call as in view, and as part of this call's result."""
+        self.add_source(origin)
+        self._inner |= dict.fromkeys(sorted(split_origins((origin,))))
 
     def _judge(self, effect: Effect) -> Decision:
-        return self._gate.judge(effect, frozenset(self._sources))
+        return self._gate.judge(effect, self.sources)

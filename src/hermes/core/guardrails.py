@@ -167,6 +167,12 @@ class ResultLimiter:
         self._used += len(result.text)
         return result
 
+    async def fit_inner(self, result: ToolResult) -> ToolResult:
+        """Return the result of an inner call, or a preview of it. The model does not see it, so it
+        uses up no share of the window."""
+        is_long = len(result.text) > RESULT_CHARS and result.name != "read_file"
+        return await self._move_to_file(result) if is_long else result
+
     async def _move_to_file(self, result: ToolResult) -> ToolResult:
         text = result.text
         safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in result.call_id)[:60]

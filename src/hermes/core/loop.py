@@ -15,13 +15,14 @@ from hermes.core.events import (
     ToolFinished,
     TurnEnded,
 )
-from hermes.core.executor import INTERRUPTED, STEPS_USED_UP, TURN_ENDED, run_calls
+from hermes.core.executor import run_calls
 from hermes.core.fitting import request_reply
 from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import AssistantMessage, Text, Usage, user_says
 from hermes.core.planning import refuse_call
 from hermes.core.prompt import Reply, TextDelta
 from hermes.core.session_deps import TurnContext
+from hermes.core.tool_calls import INTERRUPTED, STEPS_USED_UP, TURN_ENDED
 
 log = logging.getLogger(__name__)
 

@@ -167,7 +167,7 @@ def split_origins(origins: Iterable[str]) -> frozenset[str]:
 class InView:
     """A `ConversationText` over the messages of a session; each lookup sees the newest messages."""
 
-    def __init__(self, messages: Callable[[], list[Message]]) -> None:
+    def __init__(self, messages: Callable[[], Iterable[Message]]) -> None:
         self._messages = messages
 
     def user_wrote(self, text: str) -> bool:

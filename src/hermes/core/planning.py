@@ -39,6 +39,8 @@ class PlannedCall:
         self.arguments = arguments
         self.judged = judged
         self.ask = ""
+        # A running tool makes it.
+        self.is_inner = False
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -64,15 +66,23 @@ class PlannedCall:
         )
 
 
-def plan_call(turn: TurnContext, call: ToolCall, seen: set[str]) -> PlannedCall | ToolResult:
+def plan_call(
+    turn: TurnContext,
+    call: ToolCall,
+    seen: set[str],
+    *,
+    tool: Tool | None = None,
+    also: frozenset[str] = frozenset(),
+) -> PlannedCall | ToolResult:
     """A plan, or the result of a call that will not run. `seen` holds the calls of this reply so
-    far: a repeated call runs only once."""
+    far: a repeated call runs only once. `tool` is one that the session does not offer; `also` are
+    sources of text in view."""
     call = unwrap_tool_call(call)
     if call.broken:
         return refuse_call(
             call, f"The arguments cannot be used: {call.broken} The call was not run."
         )
-    found = find_tool(turn.toolbox, call.name)
+    found = tool or find_tool(turn.toolbox, call.name)
     if found is None:
         names = ", ".join(spec.name for spec in turn.toolbox.specs)
         return refuse_call(call, f"There is no tool named {call.name!r}. There are: {names}.")
@@ -87,7 +97,9 @@ def plan_call(turn: TurnContext, call: ToolCall, seen: set[str]) -> PlannedCall 
         effects = tuple(found.effects(turn.workspace, arguments))
     except (DecodeError, ToolError, OSError) as error:
         return refuse_call(call, f"{found.name} was not run: {error}")
-    judged = tuple(JudgedEffect(effect=each, decision=turn.gate.judge(each)) for each in effects)
+    judged = tuple(
+        JudgedEffect(effect=each, decision=turn.gate.judge(each, also)) for each in effects
+    )
     is_reading = not found.stateful and found.name not in turn.gate.changing_tools
     return PlannedCall(call, found, arguments, judged, is_reading=is_reading)
 

@@ -372,9 +372,11 @@ class Workspace(Protocol):
         stop: asyncio.Event,
         max_bytes: int,
         pty: bool = False,
+        env: Mapping[str, str] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        """Run in the persistent shell. Setting `stop` kills the whole process group."""
+        """Run in the persistent shell. Setting `stop` kills the whole process group. `env` are
+        variables for this command only."""
         ...
 
     async def spawn(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypedDict, TypeVar
 
 from hermes.codec.signature import Parameters
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Effect
 from hermes.core.events import RepeatRule
-from hermes.core.messages import Image, Text
+from hermes.core.messages import Image, Text, ToolResult
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.prompt import ToolSpec
 
@@ -84,6 +84,16 @@ class ToolContext(Protocol):
         """Return the session's object of this type; it lives as long as the session is open."""
         ...
 
+    async def call_tool(
+        self, tool: str | Tool, arguments: JsonObject, *, key: str, origin: str = ""
+    ) -> ToolResult:
+        """Call another tool, in every respect as if the model had called it, and return its result.
+        A Tool is a private one of the running tool. `key` must be unique among the inner calls
+        of this call: after a crash, an inner call that has a result is not made again, and one that
+        may have run and must not run twice has the result "outcome unknown". `origin` is the source
+        of the arguments if it is not the model."""
+        ...
+
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
         """Ask the person. Return the answer, or None when the session is unattended or no answer
         came in time."""
@@ -138,6 +148,8 @@ class ToolOptions(TypedDict, total=False):
     display: ToolDisplay | None
     # The tool is offered only while its provider works.
     conditional: bool
+    # Tools that only this tool can call.
+    private: tuple[Tool, ...]
 
 
 class Tool:
@@ -146,6 +158,7 @@ class Tool:
     # A replayed tool repeats its effects at their recorded positions, so it waits for no call.
     orders_effects = False
     stateful = False
+    private: Mapping[str, Tool] = {}
 
     def __init__(
         self, run: Callable[..., Awaitable[ToolOutput]], **options: Unpack[ToolOptions]
@@ -161,6 +174,7 @@ class Tool:
         self.kind: ToolKind = options.get("kind", "other")
         self.display = options.get("display")
         self.conditional = options.get("conditional", False)
+        self.private = {each.name: each for each in options.get("private", ())}
         self._run = run
 
     @property

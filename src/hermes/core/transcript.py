@@ -17,6 +17,8 @@ from hermes.core.events import (
     EffectDecided,
     Erased,
     HookAnswered,
+    InnerCallFinished,
+    InnerCallIntended,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -37,6 +39,7 @@ from hermes.core.events import (
     TurnEnded,
     TurnStarted,
     Withdrawn,
+    inner_id,
 )
 from hermes.core.messages import (
     ATTACHED,
@@ -81,6 +84,9 @@ class Transcript:
         self.waiting: dict[int, MessageReceived] = {}
         self.intended: dict[str, ToolIntended] = {}
         self.started: set[str] = set()
+        # The inner calls of the newest reply's calls, by their ids.
+        self.inner_intended: set[str] = set()
+        self.inner_results: dict[str, ToolResult] = {}
         # The answers of hooks to calls of the newest reply, by call id.
         self.hook_answers: dict[str, HookAnswered] = {}
         # Added to the user message in requests of the running turn.
@@ -131,6 +137,11 @@ class Transcript:
                 self.started.add(event.call_id)
             case ToolFinished():
                 self._add_result(event.result)
+            case InnerCallIntended():
+                self.inner_intended.add(inner_id(event.call_id, event.key))
+            case InnerCallFinished(result=result):
+                self.inner_results[result.call_id] = result
+                self._origins |= split_origins((result.origin,))
             case ApprovalAsked() | QuestionAsked():
                 self.asked[event.id] = event
             case ApprovalAnswered() | QuestionAnswered():
@@ -181,6 +192,13 @@ class Transcript:
             return tuple(self.messages)
         newest = self.compactions[-1]
         return (*newest.head, *self.messages[newest.upto :])
+
+    def in_view(self) -> Iterable[Message]:
+        """Return the text that this session works with: all messages, and results that a running
+        call got from inner calls."""
+        if not self.inner_results:
+            return self.messages
+        return (*self.messages, ToolMessage(results=tuple(self.inner_results.values())))
 
     def remember_number(self, record: Record) -> None:
         """Remember the record number of a message or result."""
@@ -286,6 +304,8 @@ class Transcript:
         self.measured_upto = len(self.messages)
         self.intended.clear()
         self.started.clear()
+        self.inner_intended.clear()
+        self.inner_results.clear()
         self.hook_answers.clear()
 
     def _add_result(self, result: ToolResult) -> None:

@@ -17,6 +17,7 @@ from hermes.core.events import (
     ControlsChanged,
     DurableEvent,
     EffectDecided,
+    InnerCallFinished,
     LiveEvent,
     MessageReceived,
     ModelCalled,
@@ -52,7 +53,7 @@ _WITHOUT_TEXT = frozenset(
 )  # fmt: skip
 # The text of these was checked a moment ago, as part of a reply or as a result, so that the files
 # with secrets are not checked again. Known values are masked in any case.
-_CHECKED_BEFORE = frozenset((EffectDecided, ToolFinished, ToolIntended))
+_CHECKED_BEFORE = frozenset((EffectDecided, InnerCallFinished, ToolFinished, ToolIntended))
 # Names of fields with identifiers and fixed texts, which must not change. They are not redacted in
 # any event: a new field for free text needs another name.
 _FIXED = frozenset(
@@ -122,7 +123,7 @@ class SecretEventRedactor:
             clean = self._summary(event)
         else:
             clean = self._struct(event)
-        if isinstance(event, ToolFinished):
+        if isinstance(event, ToolFinished | InnerCallFinished):
             self._streams.pop(event.result.call_id, None)
         elif isinstance(event, TurnEnded):
             self._streams.clear()

@@ -139,6 +139,8 @@ TEMPLATES: tuple[BodyTemplate, ...] = (
     _template("hook_answered"),
     _template("tuned"),
     _template("archived"),
+    _template("inner_call_intended"),
+    _template("inner_call_finished"),
 )
 
 

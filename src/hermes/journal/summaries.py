@@ -177,6 +177,8 @@ class Summary(msgspec.Struct):
                 | events.Erased()
                 | events.HookAnswered()
                 | events.ControlsChanged()
+                | events.InnerCallIntended()
+                | events.InnerCallFinished()
             ):
                 pass
             case _:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.codec.json import DecodeError, convert, encode, plain
-from hermes.codec.values import JsonObject, replace
+from hermes.codec.json import convert, plain
+from hermes.codec.values import JsonObject
 from hermes.core.commands import Say
-from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, UseTool, WritePath
-from hermes.core.errors import EffectDenied, HermesError, ToolError
-from hermes.core.hooks import CallOutcome
-from hermes.core.messages import Text, ToolCall, ToolResult, joined_text, user_says
+from hermes.core.errors import HermesError
+from hermes.core.hooks import BLOCKED
+from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
 from hermes.core.tools import ToolContext
 from hermes.mcp.listing import clean_schema, scan_description
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hermes.config.run_context import RunContext
-    from hermes.core.session import Session
-    from hermes.hooks.session import SessionHooks
     from hermes.plugins.run_plugins import HostServices
 
 
@@ -89,10 +87,6 @@ def load_plugins(
     )
 
 
-# The tool context authorizes these effects itself.
-_GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath)
-
-
 async def _dispatch(
     host: HostServices,
     plugin: str,
@@ -103,54 +97,26 @@ async def _dispatch(
 ) -> str:
     """Run a Hermes tool during a call of a plugin, through hooks and policy, as an untrusted
     origin. Return the tool's text; raise Denied with a message for the plugin."""
-    session, tool = host.find_session(session_id), host.tools.find(name)
-    if session is None or tool is None or isinstance(tool, PluginTool):
+    tool = host.tools.find(name)
+    if host.find_session(session_id) is None or tool is None or isinstance(tool, PluginTool):
         raise Denied(f"Plugins have no tool {name!r}.")
-    hooks = host.find_hooks(session_id)
     origin = PREFIX + plugin
-    call = ToolCall(id=f"{ctx.call_id}.{origin}", name=tool.name, arguments=arguments)
-    started = host.run.world.clock.monotonic()
-    outcome: CallOutcome = "made"
-    failed = True
-    try:
-        call = await _apply_hooks(session, hooks, ctx, call)
-        decoded = tool.parameters.decode(call.arguments)
-        for effect in tool.effects(ctx.workspace, decoded):
-            if not isinstance(effect, _GATED):
-                await session.permit(effect, ctx.stop, frozenset((origin,)))
-        output = await tool(ctx, decoded)
-        # Plugins must not see secrets in tool output.
-        text, failed = host.run.redactor.text(joined_text(output.parts)), output.failed
-    except (ToolError, DecodeError, OSError) as error:
-        outcome = "blocked" if isinstance(error, EffectDenied) else "refused"
-        text = str(error)
-    changed = None
-    if hooks is not None:
-        result = ToolResult(
-            call_id=call.id, name=call.name, parts=(Text(text=text),), failed=failed
-        )
-        seconds = host.run.world.clock.monotonic() - started
-        changed = await hooks.after_tool(call, result, seconds, outcome)
-    if outcome != "made":
-        raise Denied(f"{name} was not run: {text}")
-    return text if changed is None else changed
+    number = ctx.service(_DispatchCounter).next_of(ctx.call_id)
+    result = await ctx.call_tool(tool.name, arguments, key=f"{origin}.{number}", origin=origin)
+    if result.denied is not None or BLOCKED in result.details:
+        raise Denied(f"{name} was not run: {result.text}")
+    return result.text
 
 
-async def _apply_hooks(
-    session: Session, hooks: SessionHooks | None, ctx: ToolContext, call: ToolCall
-) -> ToolCall:
-    """Return the call as changed by hooks; raise EffectDenied if a hook or the user denies it."""
-    verdict = await hooks.before_tool(call) if hooks is not None else None
-    if verdict is None:
-        return call
-    if verdict.block is not None:
-        raise EffectDenied(verdict.block)
-    if verdict.arguments is not None:
-        call = replace(call, arguments=verdict.arguments)
-    if verdict.ask is not None:
-        effect = UseTool(name=call.name, arguments=encode(call.arguments).decode())
-        await session.confirm(effect, verdict.ask, ctx.stop)
-    return call
+class _DispatchCounter:
+    """Numbers the tool calls that plugins make during each call."""
+
+    def __init__(self) -> None:
+        self._made: Counter[str] = Counter()
+
+    def next_of(self, call_id: str) -> int:
+        self._made[call_id] += 1
+        return self._made[call_id]
 
 
 async def _inject(host: HostServices, plugin: str, session_id: str, content: str) -> bool:

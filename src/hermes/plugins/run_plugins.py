@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
     from hermes.hooks.registry import Hooks
-    from hermes.hooks.session import SessionHooks
     from hermes.images.registry import ImageProviders
     from hermes.memory.provider import MemoryProvider
     from hermes.models.models import Models
@@ -32,13 +31,12 @@ BUILT_IN_MEMORY = ("", "local", "honcho")
 
 
 class HostServices(NamedTuple):
-    """What plugins may use of a run: tools, hooks, and a model paid by the session."""
+    """What plugins may use of a run: tools, and a model paid by the session."""
 
     run: RunContext
     models: Models
     tools: SessionTools
     find_session: Callable[[str], Session | None]
-    find_hooks: Callable[[str], SessionHooks | None]
 
 
 class RunPlugins:

@@ -29,9 +29,11 @@ from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     EffectDecided,
+    InnerCallIntended,
     Record,
     SessionOpened,
     ToolIntended,
+    inner_id,
 )
 from hermes.policy.findings import Level, Verdict
 from hermes.policy.patterns import vocabulary
@@ -295,6 +297,9 @@ def decision_records(session_id: str, records: tuple[Record, ...]) -> list[Decis
                 continue
             case ToolIntended(call_id=call_id, name=name, judged=judged):
                 tools[call_id] = name
+            case InnerCallIntended():
+                tools[inner_id(record.event.call_id, record.event.key)] = record.event.name
+                continue
             case EffectDecided(call_id=call_id, judged=one, by=by):
                 judged = (one,)
             case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack
@@ -126,6 +126,8 @@ class SessionPolicy:
         self._keep = keep
         # Sources of untrusted text that effects were judged with or brought in.
         self.untrusted_sources: frozenset[str] = frozenset()
+        # Called when another source of untrusted text comes into view.
+        self.on_untrusted: list[Callable[[], None]] = []
         self._allowed_here: set[str] = set()
         self._folders = FolderGrants(surroundings["home"])
 
@@ -151,7 +153,7 @@ class SessionPolicy:
         seen: ConversationText | None,
     ) -> Decision:
         verdict = self._judge.judge(effect, seen)
-        self.untrusted_sources |= set(self._judge.untrusted_origins(origins))
+        self._add_untrusted(self._judge.untrusted_origins(origins))
         if isinstance(verdict.decision, Deny):
             return verdict.decision
         if refused := self._deny_by_rule(effect, principal, verdict):
@@ -175,8 +177,14 @@ class SessionPolicy:
     def origin(self, effect: Effect) -> str:
         origin = self._judge.origin(effect)
         if origin:
-            self.untrusted_sources |= set(self._judge.untrusted_origins((origin,)))
+            self._add_untrusted(self._judge.untrusted_origins((origin,)))
         return origin
+
+    def _add_untrusted(self, sources: Iterable[str]) -> None:
+        if new := frozenset(sources) - self.untrusted_sources:
+            self.untrusted_sources |= new
+            for listener in tuple(self.on_untrusted):
+                listener()
 
     def remember(self, effect: Effect, scope: Scope) -> None:
         if scope == "once":

@@ -8,8 +8,8 @@ from typing import Literal, assert_never, cast
 
 from hermes.core import commands, events
 from hermes.core.errors import BudgetReached
-from hermes.core.executor import INTERRUPTED, UNKNOWN_OUTCOME
 from hermes.core.messages import Image
+from hermes.core.tool_calls import INTERRUPTED, UNKNOWN_OUTCOME
 
 # Causes of the model calls of a turn; all other calls are side work.
 TURN_CAUSES = frozenset(("chat", "cron", "sub-session", "retry", "fallback", "continuation"))
@@ -66,6 +66,8 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
             | events.EffectDecided()
             | events.Erased()
             | events.HookAnswered()
+            | events.InnerCallIntended()
+            | events.InnerCallFinished()
         ):
             return None
         case _:
@@ -185,7 +187,7 @@ def cap_reached(history: Sequence[events.DurableEvent], position: int) -> Budget
 def is_lost(event: events.DurableEvent, started: set[str]) -> bool:
     """Returns whether the event is the result of a call that was interrupted while running."""
     return (
-        isinstance(event, events.ToolFinished)
+        isinstance(event, events.ToolFinished | events.InnerCallFinished)
         and event.result.call_id in started
         and event.result.text.startswith(UNKNOWN_OUTCOME)
     )
@@ -193,7 +195,7 @@ def is_lost(event: events.DurableEvent, started: set[str]) -> bool:
 
 def _shows_stop(event: events.DurableEvent, started: set[str]) -> bool:
     match event:
-        case events.ToolFinished(result=result):
+        case events.ToolFinished(result=result) | events.InnerCallFinished(result=result):
             return result.text.startswith(INTERRUPTED) or is_lost(event, started)
         case events.ApprovalAnswered(by="stop") | events.QuestionAnswered(by="stop"):
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Literal
@@ -22,6 +23,8 @@ from hermes.core.events import (
     ApprovalAsked,
     DurableEvent,
     EffectDecided,
+    InnerCallFinished,
+    InnerCallIntended,
     JudgedEffect,
     QuestionAsked,
     ReplyAdded,
@@ -157,14 +160,37 @@ class RecordedTool(_ToolCopy):
         self._results = results
         self._on_cwd_change = on_cwd_change
 
+    def _load(self, name: str) -> Tool | None:
+        """Return the recorded version of a private tool of this tool; None if it has none of this
+        name, because the session offers that tool."""
+        private = self.real.private.get(name)
+        if private is None:
+            return None
+        return RecordedTool(private, self._sync, self._results, self._on_cwd_change)
+
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
+        inner: list[asyncio.Future[ToolResult]] = []
+        try:
+            return await self._follow(ctx, arguments, inner)
+        finally:
+            # The recorded call left them behind.
+            for call in inner:
+                call.cancel()
+
+    async def _follow(
+        self, ctx: ToolContext, arguments: JsonObject, inner: list[asyncio.Future[ToolResult]]
+    ) -> ToolOutput:
         branch = self._sync.clock.branch()
         while True:
             due = await self._sync.next_of(ctx.call_id)
             match due:
                 case None:
                     return self._results.of(self, arguments)
-                case ToolFinished(result=result):
+                case InnerCallIntended(name=name):
+                    call = ctx.call_tool(self._load(name) or name, due.arguments, key=due.key)
+                    inner.append(asyncio.ensure_future(call))
+                    await self._sync.wait_until_past(due)
+                case ToolFinished(result=result) | InnerCallFinished(result=result):
                     branch.spend(due.seconds)
                     cwd = result.details.get("cwd")
                     if isinstance(cwd, str) and "session_id" not in result.details:

@@ -12,7 +12,13 @@ from hermes.codec.values import replace
 from hermes.core.delegating import DelegatingWorkspace, RunOptions, SpawnOptions
 from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import NotFound, ToolError, UsageError
-from hermes.core.events import EffectDecided, JudgedEffect, ToolFinished, ToolIntended
+from hermes.core.events import (
+    EffectDecided,
+    InnerCallFinished,
+    JudgedEffect,
+    ToolFinished,
+    ToolIntended,
+)
 from hermes.core.ports import (
     CommandResult,
     FileInfo,
@@ -133,7 +139,14 @@ class RecordedWorkspace:
         plain = posixpath.normpath(posixpath.join(self.cwd, path))
         due = self._sync.due
         known: set[str] = set()
-        for judged in due.judged if isinstance(due, ToolIntended) else ():
+        match due:
+            case ToolIntended(judged=planned):
+                pass
+            case EffectDecided(judged=one):
+                planned = (one,)
+            case _:
+                planned = ()
+        for judged in planned:
             match judged.effect:
                 case ReadPath(path=found) | WritePath(path=found) | DeletePath(path=found):
                     known.add(found)
@@ -173,7 +186,7 @@ class RecordedWorkspace:
     async def scratch(self, name: str, data: bytes) -> str:
         """Return the recorded path of the text."""
         due = self._sync.due
-        if isinstance(due, ToolFinished) and "persisted" in due.result.details:
+        if isinstance(due, ToolFinished | InnerCallFinished) and "persisted" in due.result.details:
             return str(due.result.details["persisted"])
         return name
 

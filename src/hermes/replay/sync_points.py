@@ -16,6 +16,8 @@ from hermes.core.events import (
     ApprovalAsked,
     DurableEvent,
     EffectDecided,
+    InnerCallFinished,
+    InnerCallIntended,
     QuestionAnswered,
     QuestionAsked,
     ToolFinished,
@@ -116,7 +118,8 @@ def _text(lines: Sequence[RecordedLine]) -> str:
 
 OVER = "The replay is over."
 
-Done = ToolFinished | ApprovalAsked | QuestionAsked | EffectDecided
+Finished = ToolFinished | InnerCallFinished
+CallEvent = Finished | InnerCallIntended | ApprovalAsked | QuestionAsked | EffectDecided
 
 
 class Diverged(Exception):
@@ -187,13 +190,13 @@ class SyncPoints:
         self.advance(seconds)
         await asyncio.sleep(0)
 
-    async def next_of(self, call_id: str) -> Done | None:
+    async def next_of(self, call_id: str) -> CallEvent | None:
         """Wait for the next recorded event of a running call; None when the session is past the
         record."""
         while self._expected.is_driven:
             due = self._expected.due
-            if isinstance(due, Done):
-                own_id = due.result.call_id if isinstance(due, ToolFinished) else due.call_id
+            if isinstance(due, CallEvent):
+                own_id = due.result.call_id if isinstance(due, Finished) else due.call_id
                 played = self._expected.events[self._start : self._expected.position]
                 started = {event.call_id for event in played if isinstance(event, ToolStarted)}
                 # The result of a call that was interrupted while it ran is not its own.
@@ -203,6 +206,11 @@ class SyncPoints:
         if not self._expected.is_free:
             await self._expected.wait_for_release()
         return None
+
+    async def wait_until_past(self, event: DurableEvent) -> None:
+        """Wait until the session has written this event."""
+        while self._expected.is_driven and self._expected.due is event:
+            await self._expected.wait_for_change()
 
     @contextmanager
     def running_tool(self) -> Iterator[None]:

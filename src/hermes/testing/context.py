@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from hermes.codec.values import JsonObject
+from hermes.core.events import inner_id
+from hermes.core.messages import ToolCall, ToolResult
+from hermes.core.planning import refuse_call
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 
@@ -16,7 +19,7 @@ ServiceT = TypeVar("ServiceT")
 class ScriptedContext:
     """A `ToolContext` that answers questions with `answers`, in order, then with None; `asked` and
     `shown` record what the tool asked and showed. Pass a workspace to a tool that needs files or
-    commands, a fetcher to one that needs the web."""
+    commands, a fetcher to one that needs the web, and `tools` to one that calls other tools."""
 
     def __init__(
         self,
@@ -26,7 +29,9 @@ class ScriptedContext:
         settings: ToolSettings | None = None,
         details: Mapping[str, JsonObject] | None = None,
         call_id: str = "call_1",
+        tools: Iterable[Tool] = (),
     ) -> None:
+        self._tools = {tool.name: tool for tool in tools}
         self._answers = list(answers)
         self._workspace = workspace
         self._web = web
@@ -63,6 +68,25 @@ class ScriptedContext:
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
         self.asked.append((question, choices))
         return self._answers.pop(0) if self._answers else None
+
+    async def call_tool(
+        self, tool: str | Tool, arguments: JsonObject, *, key: str, origin: str = ""
+    ) -> ToolResult:
+        """Call one of `tools`, or a private tool."""
+        id = inner_id(self.call_id, key)
+        found = tool if isinstance(tool, Tool) else self._tools.get(tool)
+        if found is None:
+            call = ToolCall(id=id, name=str(tool), arguments=arguments)
+            return refuse_call(call, f"There is no tool named {tool!r}.")
+        output = await found(self, found.parameters.decode(arguments))
+        return ToolResult(
+            call_id=id,
+            name=found.name,
+            parts=output.parts,
+            failed=output.failed,
+            origin=output.origin,
+            details=output.details,
+        )
 
     async def call(self, tool: Tool, /, **arguments: Any) -> ToolOutput:
         """Call a tool as a model does: the arguments are decoded by its signature, and the details

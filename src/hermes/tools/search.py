@@ -31,6 +31,8 @@ Page = tuple[int, int]
 class SearchHistory:
     """Counts repetitions of the same search with the same result."""
 
+    records_model_view = True
+
     def __init__(self) -> None:
         self._search: object = None
         self._found: SearchResult | None = None

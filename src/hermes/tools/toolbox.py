@@ -35,6 +35,8 @@ CORE = (
 )
 # These two find and use the others.
 SEARCHING = ("tool_search", "tool_call")
+# Where tools are found by search, these are too, although no default toolset has them.
+RARE = ("execute_code",)
 # The share of the token limit that direct tools may use where others have to be found.
 CROWDED = 0.8
 
@@ -165,7 +167,11 @@ class SessionTools:
     def choose(self, names: tuple[str, ...], findable: tuple[str, ...] = ()) -> ChosenTools:
         """Return the tools of a session. `names` are shown; `findable` and added tools can be used
         as well, if the search tools are among the names."""
-        more = (*findable, *self._added) if SEARCHING[0] in names else ()
+        more: tuple[str, ...] = ()
+        if SEARCHING[0] in names:
+            # A script can do what the terminal can.
+            rare = RARE if "terminal" in (*names, *findable) else ()
+            more = (*findable, *self._added, *rare)
         key = names, more
         if key not in self._chosen:
             chosen = ChosenTools(self._all(), names, more)

@@ -138,7 +138,7 @@ class LocalRunner:
         guards = sandbox.guards()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
         line = start_code(command.cwd, state, command.preface)
-        line += record_state(command.script, str(note), self._secret_env())
+        line += record_state(command.script, str(note), {**self._secret_env(), **command.env})
         line = fit_argument(line, note.with_suffix(".sh"))
         refused = cut_off = False
 
@@ -161,7 +161,7 @@ class LocalRunner:
                 sink,
                 pty=command.pty,
                 password=password,
-                token=record.token,
+                own_env={**command.env, MARKER: record.token},
             )
         except BaseException:
             self._records.remove(record)
@@ -200,11 +200,11 @@ class LocalRunner:
         *,
         pty: bool,
         password: bytes,
-        token: str,
+        own_env: Mapping[str, str],
     ) -> Child:
         """Retry a failed start, which has had no effect; a command that ran never runs again."""
         program = self.program()
-        env = {**self.environment(state), MARKER: token}
+        env = {**self.environment(state), **own_env}
         inside = pass_variables_inside(env)
         wrapped = sandbox.wrap((program, "--norc", "--noprofile", "-c", inside + line))
         if pty and env.get("TERM", "dumb") == "dumb":

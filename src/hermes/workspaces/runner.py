@@ -120,6 +120,8 @@ class CommandRequest(Value):
     preface: str = ""
     unconfined: bool = False
     offline: bool = False
+    # Variables for this script only.
+    env: dict[str, str] = {}
 
 
 class CommandOutcome(Value):

@@ -167,6 +167,7 @@ class Shell:
         stop: asyncio.Event,
         max_bytes: int,
         pty: bool = False,
+        env: Mapping[str, str] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
         await self._prepare(stop)
@@ -181,6 +182,7 @@ class Shell:
             pty=pty,
             unconfined=ANYWHERE in effect.grants,
             offline=effect.offline,
+            env=dict(env or {}),
         )
         before, outcome = self._state, interrupted_outcome("stopped")
         if not stop.is_set():

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TypeVar
 
 from hermes.core.effects import RunCommand
@@ -52,6 +52,11 @@ class TaintTracker:
         """Record a command before it starts. With `look`, search for changed files; with `stays`,
         track until the session closes."""
         raise NotImplementedError
+
+    def track_if_tainted(self, root: str, effect: RunCommand) -> AbstractAsyncContextManager[None]:
+        """Record a command if untrusted text comes into view while it runs: a script can get such
+        text from a tool that it calls, and write it."""
+        return nullcontext()
 
     async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
         """Record that a background process started; everything it writes until it exits counts."""
@@ -114,6 +119,26 @@ class LocalTaintTracker(TaintTracker):
         finally:
             if not stays:
                 await asyncio.shield(asyncio.to_thread(self._end, period, root, started, look))
+
+    @asynccontextmanager
+    async def track_if_tainted(self, root: str, effect: RunCommand) -> AsyncIterator[None]:
+        periods: list[str] = []
+
+        def begin() -> None:
+            # Before the text reaches the command.
+            if not periods and not (verdict := self._rules.verdict(effect)).reads_only:
+                names = self._without_secrets(verdict.touched)
+                sources = [self._clean(each) for each in self._rules.untrusted_sources]
+                periods.append(self._registry.begin(root, names, sources))
+
+        started = time.time_ns()
+        self._rules.on_untrusted.append(begin)
+        try:
+            yield
+        finally:
+            self._rules.on_untrusted.remove(begin)
+            for period in periods:
+                await asyncio.shield(asyncio.to_thread(self._end, period, root, started, True))
 
     async def close(self) -> None:
         while self._open_periods:

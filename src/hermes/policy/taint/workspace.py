@@ -46,7 +46,8 @@ class TaintTrackedWorkspace(DelegatingWorkspace):
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         if (names := self._tracker.written_paths(effect)) is None:
-            return await self._inner.run(effect, **options)
+            async with self._tracker.track_if_tainted(self.root, effect):
+                return await self._inner.run(effect, **options)
         stays = _BACKGROUND.search(effect.script) is not None
         async with self._tracker.track_command(self.root, names, look=True, stays=stays):
             return await self._inner.run(effect, **options)

@@ -144,7 +144,7 @@ class UpdateEncoder:
             case ReplyAdded(message=message):
                 for call in message.calls:
                     yield self.start_call(call)
-            case ToolStarted(call_id=id):
+            case ToolStarted(call_id=id) if id in self._calls:
                 yield update_tool_call(call_id(id), status="in_progress")
             case ToolProgress(call_id=id, text=text):
                 shown = (self._output.get(id, "") + text)[-MAX_OUTPUT_CHARS:]

@@ -154,6 +154,8 @@ class ReadLog:
     """What the model knows of each file. It is kept while a session is open; after a restart, files
     are read again."""
 
+    records_model_view = True
+
     def __init__(self) -> None:
         self._seen: dict[str, SeenFile] = {}
         self._repeats: dict[tuple[str, int, int], tuple[bytes, int]] = {}

@@ -246,7 +246,7 @@ class RemoteRunner:
         password: bytes = b"",
     ) -> CommandOutcome:
         await self.prepare()
-        secret_env, reports = self.secret_env(), bytearray()
+        secret_env, reports = {**self.secret_env(), **command.env}, bytearray()
         note = f"{self.folder}/notes/{next(self._numbers)}-{self._calls.new_mark()}"
         line = self.opening(command.cwd, state, command.preface)
         line += record_state(command.script, note, secret_env)

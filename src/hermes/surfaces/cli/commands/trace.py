@@ -10,6 +10,7 @@ import click
 
 from hermes.app.app import App
 from hermes.app.replay import replay
+from hermes.codec.json import encode
 from hermes.commands.formatting import format_time, one_line, plural
 from hermes.core import events
 from hermes.core.effects import Allow, Ask, Deny, subject
@@ -84,6 +85,12 @@ def describe(event: events.Event) -> Iterator[str]:
         case events.ToolFinished():
             state = "failed" if event.result.failed else "done"
             yield f"{event.result.name} {state} in {event.seconds:.2f}s: {_line(event.result.text)}"
+        case events.InnerCallIntended():
+            arguments = encode(event.arguments).decode()
+            yield f"  {event.key}: calls {event.name} {_line(arguments)}"
+        case events.InnerCallFinished(result=result):
+            state = f"{'failed' if result.failed else 'done'} in {event.seconds:.2f}s"
+            yield f"  {event.key}: {result.name} {state}: {_line(result.text)}"
         case events.HookAnswered():
             yield f"hook {event.hook}: {event.action} {_line(event.text)}".rstrip()
         case events.ApprovalAsked():
