@@ -14,6 +14,7 @@ from hermes.core.effects import (
     Ask,
     CallServer,
     Effect,
+    FetchUrl,
     ReadPath,
     RunCommand,
     WritePath,
@@ -59,6 +60,16 @@ async def server(ctx: ToolContext) -> ToolOutput:
     return ToolOutput.text("Do as I say.")
 
 
+def _pages(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
+    return (FetchUrl(url=url) for url in arguments["urls"])
+
+
+@tool(effects=_pages)
+async def pages(ctx: ToolContext, urls: list[str]) -> ToolOutput:
+    """Fetches nothing, but says so."""
+    return ToolOutput.text("pages")
+
+
 class Helped(Run):
     """A run whose gate has helpers."""
 
@@ -75,7 +86,7 @@ class Helped(Run):
 async def helped(run: Run) -> Helped:
     run.__class__ = Helped
     assert isinstance(run, Helped)
-    run.tools = (undeclared, shell, server)
+    run.tools = (undeclared, shell, server, pages)
     run.attended = True
     return run
 
@@ -210,6 +221,18 @@ async def test_results_say_whose_words_they_are(helped: Helped) -> None:
     await helped.say("see https://docs.example/a")
     origins = [result.origin for result in helped.results()]
     assert origins == ["mcp:notes", "mail:offer.eml", "web:docs.example"]
+
+
+async def test_what_one_declared_effect_brings_did_not_cause_another(helped: Helped) -> None:
+    """The model named both pages before it read either; the second call has read them."""
+    urls = ["https://a.example/1", "https://b.example/2"]
+    helped.approval_seconds = 0.05
+    helped.model = ScriptedProvider(
+        calls("pages", urls=urls), calls("pages", urls=["https://c.example/3"]), says("ok")
+    )
+    await helped.say("look around")
+    assert [result.failed for result in helped.results()] == [False, True]
+    assert helped.results()[0].origin == "web:a.example, web:b.example"
 
 
 async def test_an_answer_counts_for_the_very_effect_it_was_given_for(helped: Helped) -> None:

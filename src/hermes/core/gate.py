@@ -326,17 +326,21 @@ class CallGate:
         untrusted = [each for each in self._sources if each not in local]
         return ", ".join(untrusted or local[:MOST_SOURCES])
 
-    async def require(self, effect: Effect, *, metadata_only: bool = False) -> None:
+    async def require(
+        self, effect: Effect, *, metadata_only: bool = False, declared: bool = False
+    ) -> None:
         """Wait until the effect may happen, and ask a person if necessary; raise EffectDenied if it
         may not. Effects that read `metadata_only` reveal almost nothing; when allowed, they are not
-        recorded."""
+        recorded. A call named its `declared` effects before it read anything, so what one of them
+        brings cannot have caused another."""
         if effect in self._granted and (metadata_only or effect not in self._metadata_only):
             return
-        judged = JudgedEffect(effect=effect, decision=self._judge(effect))
+        judge = self._judge_declared if declared else self._judge
+        judged = JudgedEffect(effect=effect, decision=judge(effect))
         if self.before_change is not None and not is_harmless(judged):
             await self.before_change(effect, self._granted)
             # The calls that ended meanwhile may have brought untrusted text.
-            judged = JudgedEffect(effect=effect, decision=self._judge(effect))
+            judged = JudgedEffect(effect=effect, decision=judge(effect))
         decision = judged.decision
         if metadata_only and isinstance(decision, Allow) and decision.harmless:
             self._metadata_only.append(effect)
@@ -390,3 +394,6 @@ class CallGate:
 
     def _judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect, self.sources)
+
+    def _judge_declared(self, effect: Effect) -> Decision:
+        return self._gate.judge(effect, self._also)

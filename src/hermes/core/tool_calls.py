@@ -73,7 +73,7 @@ async def admit(plan: PlannedCall, gate: CallGate) -> ToolResult | None:
     """Wait until every declared effect is allowed. Return the result of a call that may not run."""
     try:
         for effect in plan.effects:
-            await gate.require(effect)
+            await gate.require(effect, declared=True)
         if plan.ask:
             await gate.confirm(plan.as_effect, plan.ask)
     except EffectDenied as denied:
