@@ -105,6 +105,7 @@ class App:
         self.shared.offer_images()
         self.shared.offer_cron()
         self.shared.offer_moa()
+        self.shared.offer_web()
         adapt = adapt or (lambda _id, _deps: None)
         session_id = await self._requested_id(request)
         session = await (

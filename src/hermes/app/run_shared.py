@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,16 @@ from hermes.workspaces.shell import ShellSettings, shell_settings
 if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.core.secrets import AskSecret, SecretStore
+    from hermes.core.tools import Tool
     from hermes.cron.delivery import JobOrigin
     from hermes.journal.json_snapshots import JsonSnapshots
+    from hermes.web.provider import WebProviders
+    from hermes.web.run_web import RunWeb
 
 
 SECRET_SECONDS = 0.05
 CRONJOB = "cronjob"
+WEB_TOOLS = ("web_extract", "web_search")
 
 SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
 
@@ -54,6 +58,7 @@ class RunShared:
         self.job_origin: Callable[[str], JobOrigin | None] = lambda _session_id: None
         self._app = app
         self._offers_cron = False
+        self._offers_web = False
         self._text = ""
         self._prompts: TtlCache[SessionPrompt] = TtlCache()
         self._folders: TtlCache[str] = TtlCache()
@@ -86,6 +91,36 @@ class RunShared:
     def offer_images(self) -> None:
         """Offer the image tool to new sessions if a provider is configured."""
         self._offers.get("images", self.images.offer)
+
+    def offer_web(self) -> None:
+        """Offer the web tools to new sessions. What they need is loaded with their first call."""
+        app = self._app
+        if self._offers_web:
+            return
+        from hermes.tools.catalogue import CatalogueEntry, declarations
+
+        for name in WEB_TOOLS:
+            entry = CatalogueEntry(declarations()[name].spec, partial(self._web_tool, name))
+            app.tools.offer(name, entry)
+        self._offers_web = True
+
+    def web_providers(self) -> WebProviders:
+        """The active web providers: built-in, of services, or of plugins."""
+        from hermes.plugins.run_providers import web_of
+
+        app = self._app
+        return self._web.providers(web_of(app.plugins.services, app.context.settings.web))
+
+    def _web_tool(self, name: str) -> Tool:
+        from hermes.web.run_web import make_tool
+
+        return make_tool(name, self.web_providers())
+
+    @cached_property
+    def _web(self) -> RunWeb:
+        from hermes.web.run_web import RunWeb
+
+        return RunWeb(self._app.context, self._app.models.http)
 
     def offer_moa(self) -> None:
         """Offer the mixture of agents to new sessions if its models can be used."""

@@ -103,6 +103,8 @@ async def prompt_sizes(app: App, request: SessionRequest) -> tuple[PromptSize, .
     memory = await session_memory(app.context, lambda: app.memory, request)
     app.shared.images.offer(only_look=True)
     app.shared.offer_cron()
+    app.shared.offer_moa()
+    app.shared.offer_web()
     text, names = session_prompt(
         app, request, choice, app.cwd(request), memory=memory.text, only_look=True
     )

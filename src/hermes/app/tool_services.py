@@ -42,7 +42,7 @@ def tool_services(
             "hermes.plugins.surface:SessionId": lambda: _session_id(session_id),
             "hermes.recall.tools:RecallService": lambda: _recall(app, session_id, opened),
             "hermes.speech.tools:SpeechProviders": lambda: _speech(app),
-            "hermes.web.tools:WebProviders": lambda: _web(app),
+            "hermes.web.provider:WebProviders": lambda: _web(app, session_id),
             "hermes.tools.terminal:TerminalOutput": lambda: app.hooks.output(session_id),
             "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened, findable),
             "hermes.skills.service:SkillService": lambda: _skills(app, session_id, opened),
@@ -149,10 +149,21 @@ def _speech(app: App) -> object:
     return speech_of(app.context, app.plugins.services)
 
 
-def _web(app: App) -> object:
-    from hermes.plugins.run_providers import web_of
+def _web(app: App, session_id: str) -> object:
+    providers = app.shared.web_providers()
+    if app.context.settings.web.extract_summarize:
+        from hermes.models.side_model import SideModel
+        from hermes.web.summaries import PageSummaries
 
-    return web_of(app.plugins.services)
+        async def ask(prompt: Prompt) -> str:
+            session = app.require_session(session_id)
+            side_model = SideModel(
+                app.models, app.context.settings, session.transcript, session.tell
+            )
+            return (await side_model.ask("web_extract", prompt, session.meter)).message.text
+
+        providers.summaries = PageSummaries(ask)
+    return providers
 
 
 def _directory(app: App, opened: SessionOpened, findable: tuple[str, ...]) -> object:

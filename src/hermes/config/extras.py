@@ -22,6 +22,8 @@ EXTRAS = (
     Extra("acp", "editors that speak the Agent Client Protocol", 8),
     Extra("keyring", "keys in the keyring of the system", 18),
     Extra("matrix", "Matrix rooms, with end-to-end encryption", 45),
+    Extra("pdf", "text of PDF files, where `pdftotext` is not installed", 2),
+    Extra("ddgs", "web search by several search engines, without a key", 28),
     Extra("modal", "commands in Modal sandboxes", 33),
     Extra("docs", "building the documentation site", 17),
     Extra("dev", "tests, lint and types of a clone", 900),

@@ -249,9 +249,17 @@ SoundFormat = Literal["", "wav", "mp3", "ogg", "flac"]
 
 
 class WebSettings(Value):
-    """Web search and page reading. The tools are offered only if a provider is configured."""
+    """Web search and page reading. Both work without a key."""
 
-    provider: Annotated[str, "Provider; empty uses the first available."] = ""
+    backend: Annotated[
+        str, "Service or plugin; empty uses the first one with a key, else what needs none."
+    ] = ""
+    search_backend: Annotated[str, "Service or plugin for searches only."] = ""
+    extract_backend: Annotated[
+        str, "Service or plugin for pages only; `built-in` fetches pages directly."
+    ] = ""
+    extract_summarize: Annotated[bool, "Let a side model summarize long pages."] = False
+    respect_robots: Annotated[bool, "Do not read pages that robots.txt excludes."] = True
 
 
 class TtsSettings(Value):

@@ -10,7 +10,6 @@ _NO_DELEGATION = "this version has no sub-agents"
 _NO_BROWSER = "this version has no browser"
 _NO_SCANNER = "the policy judges commands without an external scanner"
 _TOOL_SEARCH = "tools beyond `context.direct_tool_tokens` are always found by search"
-_WEB = "web search comes from a provider; choose it with `web.provider`"
 
 # A key, or a section with everything below it.
 REASONS: dict[str, str] = {
@@ -26,9 +25,7 @@ REASONS: dict[str, str] = {
     "terminal.modal_mode": "Modal is used with your own account",
     "tools.tool_search": _TOOL_SEARCH,
     "tools": _TOOL_SEARCH,
-    "web.backend": _WEB,
-    "web.search_backend": _WEB,
-    "web.extract_backend": _WEB,
+    "web.provider": "choose a service or plugin with `web.backend`",
     "web.extract_char_limit": "long results are moved to a file; see `tool_output`",
     "approvals.mcp_reload_confirm": "MCP servers are reloaded only by your own command",
     "display.tool_progress_overrides": "`display.tool_progress` applies to all surfaces",

@@ -337,7 +337,7 @@ class SessionSources:
     async def page(self, url: str) -> ReferencePage:
         """Return the readable text of a web page."""
         from hermes.policy.outgoing import host_of
-        from hermes.web.reading import extract_text
+        from hermes.web.reading import page_text, read_page
 
         if self._session.busy:
             raise ToolError("a turn is running; attach the page when it has ended.")
@@ -346,7 +346,7 @@ class SessionSources:
         fetched = await self._session.web.fetch(
             effect, max_bytes=MAX_BYTES, timeout=PAGE_SECONDS, passing=self._permit
         )
-        text = await asyncio.to_thread(extract_text, fetched)
+        text = page_text(await asyncio.to_thread(read_page, fetched))
         return ReferencePage(text=text, origin=f"web:{host_of(fetched.url)}")
 
     def untrusted_origin(self, path: str) -> str:

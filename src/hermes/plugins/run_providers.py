@@ -1,4 +1,4 @@
-"""Web and speech providers of plugins."""
+"""Web and speech providers of plugins. `web/run_web.py` offers the web tools."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from hermes.core.errors import ToolError
 from hermes.core.tools import ToolContext
 from hermes.plugins.integration import Service
 from hermes.speech.tools import FORMATS, MOST_BYTES, AudioFile, SpeechProviders, Transcription
-from hermes.web.tools import SearchHit, WebPage, WebProviders
+from hermes.web.provider import SearchHit, WebPage, WebProviders
 
 if TYPE_CHECKING:
+    from hermes.config.provider_settings import WebSettings
     from hermes.config.run_context import RunContext
     from hermes.config.settings import Settings
     from hermes.core.tools import Tool
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 TOOLS: dict[str, tuple[ServiceKind, str]] = {
     "text_to_speech": ("tts", "synthesize"),
     "transcribe": ("stt", "transcribe"),
-    "web_extract": ("web", "extract"),
-    "web_search": ("web", "search"),
 }
 
 
@@ -45,7 +44,13 @@ class PluginProviders:
 
     def find(self, kind: ServiceKind, method: str) -> Service | None:
         """Return the configured provider, else the first available one."""
-        wanted = str(getattr(self._settings, kind).provider)
+        return self._find(kind, method, str(getattr(self._settings, kind).provider))
+
+    def find_web(self, method: str, wanted: str) -> Service | None:
+        """Return the web provider of this name, else the first available one."""
+        return self._find("web", method, wanted)
+
+    def _find(self, kind: ServiceKind, method: str, wanted: str) -> Service | None:
         for (service_kind, name), service in sorted(self._services.items()):
             chosen = name == wanted if wanted else service.offer.available
             if service_kind == kind and chosen and service.has(method):
@@ -63,10 +68,6 @@ class PluginProviders:
 
 
 def _make_tool(name: str, service: Service) -> Tool:
-    if service.offer.kind == "web":
-        from hermes.web import tools as web
-
-        return web.with_effects(getattr(web, name), lambda: service.label)
     from hermes.speech import tools as speech
 
     return speech.with_effects(getattr(speech, name), lambda: service.label)
@@ -244,10 +245,10 @@ class PluginWeb:
             raise ToolError(f"Invalid answer from {self._service.name}: {error}.") from error
 
 
-def web_of(services: PluginProviders) -> WebProviders:
-    search_service = services.find("web", "search")
-    extract_service = services.find("web", "extract")
+def web_of(services: PluginProviders, settings: WebSettings) -> WebProviders:
+    """Return the providers of plugins, as far as there are any."""
+    searching = services.find_web("search", settings.search_backend or settings.backend)
+    reading = services.find_web("extract", settings.extract_backend or settings.backend)
     return WebProviders(
-        PluginWeb(search_service) if search_service else None,
-        PluginWeb(extract_service) if extract_service else None,
+        PluginWeb(searching) if searching else None, PluginWeb(reading) if reading else None
     )

@@ -35,15 +35,18 @@ def declarations() -> dict[str, ToolDeclaration]:
 
 
 class CatalogueEntry:
-    """An available tool: its schema for the model, and the tool itself or its "module:name"."""
+    """An available tool: its schema for the model, and the tool itself, its "module:name" or a
+    function that builds it on first use."""
 
-    def __init__(self, spec: ToolSpec, target: Tool | str) -> None:
+    def __init__(self, spec: ToolSpec, target: Tool | str | Callable[[], Tool]) -> None:
         self.spec = spec
         self._target = target
 
     def load(self) -> Tool:
         if isinstance(self._target, str):
             self._target = load_target(self._target)
+        elif not isinstance(self._target, Tool):
+            self._target = self._target()
         return self._target
 
 

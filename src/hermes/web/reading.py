@@ -1,35 +1,77 @@
-"""Extracts the readable text of a fetched page."""
+"""Reads a fetched page: HTML, feeds, PDF and office files become Markdown, other text stays."""
 
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from urllib.parse import urlsplit
 
 from hermes.core.errors import ToolError
 from hermes.core.ports import FetchResponse
+from hermes.web.html_tree import Element, parse_html
+from hermes.web.main_text import find_main
+from hermes.web.markdown import to_markdown
+from hermes.web.provider import WebPage
 
-_SILENT = frozenset(
-    "script style noscript template svg iframe object head nav footer aside form button".split()
-)
-_BLOCKS = frozenset(
-    "p div section article main header h1 h2 h3 h4 h5 h6 ul ol li table tr blockquote pre br hr dl"
-    " dt dd figure figcaption details summary".split()
-)
-_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _LOOKED_AT = 2_048
 _TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
+_OFFICE = {
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+}
+_UNNAMED = ("", "application/octet-stream", "binary/octet-stream", "application/zip")
+# Longer pages are cut: reading them would take too long.
+MOST_CHARS = 2_000_000
 
 
-def extract_text(page: FetchResponse) -> str:
-    """Raise ToolError for an error response, and for content that is not text."""
-    if page.status >= 400:
-        raise ToolError(f"the server answered with status {page.status}.")
-    kind = page.headers.get("content-type", "text/plain").lower()
-    if not any(part in kind for part in _TEXTS):
-        raise ToolError(f"it is not text ({kind.partition(';')[0]}).")
-    text = decode_body(page.body, kind)
-    return extract_words(text) if "html" in kind else text.strip()
+def read_page(response: FetchResponse) -> WebPage:
+    """Raise ToolError for an error response, and for content without text."""
+    if response.status >= 400:
+        raise ToolError(f"the server answered with status {response.status}.")
+    kind = response.headers.get("content-type", "").lower()
+    media_type = kind.partition(";")[0].strip()
+    if media_type == "application/pdf" or response.body.startswith(b"%PDF-"):
+        from hermes.web.pdf import pdf_text
+
+        return WebPage(url=response.url, content=pdf_text(response.body))
+    if suffix := _office_suffix(response.url, media_type):
+        from hermes.tools.files.textfile import extract_text as extract_document
+
+        return WebPage(url=response.url, content=extract_document(f"page{suffix}", response.body))
+    if kind and not any(part in kind for part in _TEXTS) and media_type not in _UNNAMED:
+        raise ToolError(f"it is not text ({media_type}).")
+    if b"\0" in response.body[:_LOOKED_AT]:
+        raise ToolError("it is not text.")
+    return _read_text(response, kind)
+
+
+def _read_text(response: FetchResponse, kind: str) -> WebPage:
+    text = decode_body(response.body, kind)[:MOST_CHARS]
+    looks_like_html = re.match(r"\s*(?:<!doctype html|<html)", text, re.IGNORECASE)
+    if "html" in kind or looks_like_html:
+        return read_html(text, response.url)
+    if "xml" in kind or text.lstrip().startswith("<?xml"):
+        from hermes.web.feeds import feed_markdown, is_feed
+
+        if is_feed(text):
+            title, content = feed_markdown(text)
+            return WebPage(url=response.url, title=title, content=content)
+    return WebPage(url=response.url, content=text.strip())
+
+
+def read_html(html: str, url: str = "") -> WebPage:
+    root = parse_html(html)
+    title = _title(root)
+    base = next((each for each in root.walk() if each.tag == "base"), None)
+    base_url = base.attributes.get("href", "") if base is not None else ""
+    return WebPage(url=url, title=title, content=to_markdown(find_main(root), base_url or url))
+
+
+def page_text(page: WebPage) -> str:
+    """Return the page as one text that begins with its title."""
+    known = not page.title or page.title in page.content[: len(page.title) + 200]
+    return page.content if known else f"# {page.title}\n\n{page.content}".strip()
 
 
 def decode_body(body: bytes, content_type: str) -> str:
@@ -42,62 +84,20 @@ def decode_body(body: bytes, content_type: str) -> str:
         return body.decode("utf-8", "replace")
 
 
-def extract_words(html: str) -> str:
-    """Return the readable text; headings, lists and code keep their shape."""
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    return reader.text()
+def _title(root: Element) -> str:
+    meta = ""
+    for each in root.walk():
+        if each.tag == "meta" and each.attributes.get("property", "").lower() == "og:title":
+            meta = each.attributes.get("content", "")
+        elif each.tag == "title":
+            return " ".join((meta or each.text()).split())
+    return " ".join(meta.split())
 
 
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._parts: list[str] = []
-        self._silent: list[str] = []
-        self._title: list[str] = []
-        self._in_title = False
-        self._listing = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "title":
-            self._in_title = True
-        if tag in _SILENT:
-            self._silent.append(tag)
-        if self._silent:
-            return
-        if tag in _BLOCKS:
-            self._parts.append("\n")
-        self._listing += tag == "pre"
-        if tag in _HEADINGS:
-            self._parts.append(f"\n{_HEADINGS[tag]}")
-        elif tag == "li":
-            self._parts.append("- ")
-        elif tag in ("td", "th"):
-            self._parts.append(" | ")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "title":
-            self._in_title = False
-        if tag in self._silent:
-            # Unclosed elements inside end with it.
-            del self._silent[len(self._silent) - 1 - self._silent[::-1].index(tag) :]
-            return
-        if not self._silent and tag in _BLOCKS:
-            self._parts.append("\n")
-            self._listing = max(0, self._listing - (tag == "pre"))
-
-    def handle_data(self, data: str) -> None:
-        if self._in_title:
-            self._title.append(data)
-        elif not self._silent:
-            self._parts.append(data if self._listing else re.sub(r"\s+", " ", data))
-
-    def text(self) -> str:
-        lines = [line.rstrip() for line in "".join(self._parts).split("\n")]
-        # A single space at the beginning of a line belongs to the line before it.
-        text = "\n".join(re.sub(r"^ (?! )", "", line) for line in lines)
-        body = re.sub(r"\n{3,}", "\n\n", text).strip()
-        title = " ".join("".join(self._title).split())
-        known = not title or body.startswith((f"# {title}", title))
-        return body if known else f"{title}\n\n{body}".strip()
+def _office_suffix(url: str, media_type: str) -> str:
+    if media_type in _OFFICE:
+        return _OFFICE[media_type]
+    path = urlsplit(url).path.lower()
+    if media_type in _UNNAMED and path.endswith(tuple(_OFFICE.values())):
+        return path[-5:]
+    return ""

@@ -1,61 +1,20 @@
-"""The tools that search the web and read web pages, and the interface of their providers."""
+"""The tools that search the web and read web pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from hermes.codec.json import encode, plain
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject
 from hermes.core.effects import CallServer, Effect, FetchUrl
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
-
-
-class SearchHit(Value):
-    """One search result."""
-
-    url: str
-    title: str = ""
-    description: str = ""
-    position: int = 0
-
-
-class WebPage(Value):
-    """A page as Markdown, or why it could not be read."""
-
-    url: str
-    title: str = ""
-    content: str = ""
-    error: str = ""
-
-
-class WebProvider(Protocol):
-    """Searches the web and extracts pages. `recipient` names who receives the query, for effects;
-    results have the origin `origin`. Both methods raise ToolError."""
-
-    @property
-    def recipient(self) -> str: ...
-
-    @property
-    def origin(self) -> str: ...
-
-    async def search(self, ctx: ToolContext, query: str, limit: int) -> Sequence[SearchHit]: ...
-
-    async def extract(self, ctx: ToolContext, urls: Sequence[str]) -> Sequence[WebPage]: ...
-
-
-class WebProviders:
-    """The active providers, which the tools get from `ToolContext.service`."""
-
-    def __init__(
-        self, searching: WebProvider | None = None, reading: WebProvider | None = None
-    ) -> None:
-        self.search_provider = searching
-        self.extract_provider = reading
-
+from hermes.policy.outgoing import host_of
+from hermes.web.provider import WebPage, WebProviders
+from hermes.web.summaries import PageSummaries
 
 MOST_HITS = 100
 MOST_PAGES = 5
@@ -87,24 +46,33 @@ async def web_extract(
     char_limit: Annotated[int, "Characters per page, at least 2000"] = 15_000,
 ) -> ToolOutput:
     """Read web pages as Markdown."""
-    provider = ctx.service(WebProviders).extract_provider
+    providers = ctx.service(WebProviders)
+    provider = providers.extract_provider
     if provider is None:
         raise ToolError(NO_PROVIDER.format(does="reads web pages"))
     if not 1 <= len(urls) <= MOST_PAGES:
         raise ToolError(f"Give one to {MOST_PAGES} URLs.")
     pages = await provider.extract(ctx, urls)
     most = max(char_limit, LEAST_CHARS)
-    results = [await _format_page(ctx, page, most) for page in pages]
-    return _output({"results": results}, provider.origin)
+    results = [await _format_page(ctx, page, most, providers.summaries) for page in pages]
+    hosts = (f"web:{host_of(page.url)}" for page in pages)
+    return _output({"results": results}, provider.origin or ", ".join(dict.fromkeys(hosts)))
 
 
-async def _format_page(ctx: ToolContext, page: WebPage, most: int) -> JsonObject:
-    """Return the beginning and the end of a long page, and store the whole page in a file."""
+async def _format_page(
+    ctx: ToolContext, page: WebPage, most: int, summaries: PageSummaries | None
+) -> JsonObject:
+    """Return the page, or the summary or the ends of a long one, whose text is stored in a file."""
     result: JsonObject = {"url": page.url, "title": page.title, "content": page.content}
     if page.error:
         result["error"] = page.error
-    if len(page.content) > most:
-        path = await ctx.workspace.scratch("page.md", page.content.encode())
+    summary = await summaries.summarize(page) if summaries is not None else ""
+    if not summary and len(page.content) <= most:
+        return result
+    path = await ctx.workspace.scratch("page.md", page.content.encode())
+    if summary:
+        result["content"] = f"{summary}\n\n[A summary; the whole page is in {path}]"
+    else:
         head, tail = page.content[: most * 3 // 4], page.content[-most // 4 :]
         result["content"] = f"{head}\n\n[… the whole page is in {path} …]\n\n{tail}"
     return result
@@ -114,21 +82,22 @@ def _output(results: JsonObject, origin: str) -> ToolOutput:
     return ToolOutput(parts=(Text(text=encode(results).decode()),), origin=origin)
 
 
-def with_effects(pattern: Tool, recipient: Callable[[], str]) -> Tool:
-    """Return the same tool with its effects: the provider and the pages. Queries run in parallel,
-    because they change nothing."""
+def with_effects(pattern: Tool, recipient: str) -> Tool:
+    """Return the same tool with its effects: the pages, and the service if one receives the
+    arguments. Queries run in parallel, because they change nothing."""
 
     def effects(_place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
         urls = arguments.get("urls")
         for url in urls if isinstance(urls, list) else ():
             if isinstance(url, str):
                 yield FetchUrl(url=url)
-        yield CallServer(
-            server=recipient(),
-            tool=pattern.name,
-            arguments=encode(arguments).decode(),
-            changes=False,
-        )
+        if recipient:
+            yield CallServer(
+                server=recipient,
+                tool=pattern.name,
+                arguments=encode(arguments).decode(),
+                changes=False,
+            )
 
     made = copy(pattern)
     made.effects = effects

@@ -1,4 +1,4 @@
-"""Extracts text from Word files and spreadsheets with the standard library."""
+"""Extracts text from Word files, spreadsheets and slides with the standard library."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from hermes.core.errors import ToolError
 MAX_PART_BYTES = 64 * 1024 * 1024
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _DAY_ZERO = datetime(1899, 12, 30)  # noqa: DTZ001 - sheets know no time zones
 _DATE_FORMATS = {*range(14, 23), *range(45, 48)}
@@ -32,6 +34,10 @@ class DocumentParts:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except zipfile.BadZipFile as error:
             raise ToolError("it is not a zipped document") from error
+
+    @property
+    def names(self) -> list[str]:
+        return self._zip.namelist()
 
     def root(self, name: str) -> Element:
         """Return the root element of a part; an empty one when the part is missing."""
@@ -81,6 +87,18 @@ def _paragraph(paragraph: Element) -> str:
         elif node.tag in (f"{_W}br", f"{_W}cr"):
             pieces.append("\n")
     return "".join(pieces)
+
+
+def slide_text(data: bytes) -> Iterator[str]:
+    """Return each slide under its number, one line per paragraph."""
+    parts = DocumentParts(data)
+    numbers = sorted(int(match[1]) for name in parts.names if (match := _SLIDE.fullmatch(name)))
+    for number in numbers:
+        yield f"[slide {number}]"
+        for paragraph in parts.root(f"ppt/slides/slide{number}.xml").iter(f"{_A}p"):
+            text = "".join(node.text or "" for node in paragraph.iter(f"{_A}t"))
+            if text.strip():
+                yield text
 
 
 def sheet_text(data: bytes) -> Iterator[str]:

@@ -99,7 +99,7 @@ _OUTPUT_CHARS = 2_000
 
 
 def is_document(path: str) -> bool:
-    return suffix(path) in (".ipynb", ".docx", ".xlsx", ".pdf")
+    return suffix(path) in (".ipynb", ".docx", ".xlsx", ".pptx", ".pdf")
 
 
 def extract_text(path: str, data: bytes) -> str:
@@ -108,12 +108,13 @@ def extract_text(path: str, data: bytes) -> str:
     match suffix(path):
         case ".ipynb":
             return _notebook(path, data)
-        case ".docx" | ".xlsx" as kind:
+        case ".docx" | ".xlsx" | ".pptx" as kind:
             # Zip and XML are imported only by the few sessions that open such a file.
-            from hermes.tools.files.office import sheet_text, word_text
+            from hermes.tools.files.office import sheet_text, slide_text, word_text
 
+            readers = {".docx": word_text, ".xlsx": sheet_text, ".pptx": slide_text}
             try:
-                return "\n".join(word_text(data) if kind == ".docx" else sheet_text(data))
+                return "\n".join(readers[kind](data))
             except ToolError as error:
                 raise ToolError(f"{path} cannot be read: {error}.") from error
         case _:
