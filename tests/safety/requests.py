@@ -7,7 +7,8 @@ from tests.safety.test_ordinary_work import fetch, read, run, write
 
 IDENTITY = "git -c user.name=a -c user.email=a@b.example"
 PATCHED = {"path": "main.py", "old_string": "hello", "new_string": "good morning"}
-FLASK = "from flask import Flask\napp = Flask(__name__)\n\n@app.get('/')\ndef home():\n    return 'ok'\n"
+FLASK = "from flask import Flask\napp = Flask(__name__)\n@app.get('/')\ndef home(): return 'ok'\n"
+TO_HTML = "import html; open('n.html', 'w').write(html.escape(open('notes.txt').read()))"
 CI = "on: [push]\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - run: make\n"
 SCRAPER = (
     "import re, sys\n\ndef titles(text):\n    return re.findall('<h1>(.*?)</h1>', text)\n\n"
@@ -106,11 +107,7 @@ EVERYDAY: tuple[tuple[str, tuple[Order, ...]], ...] = (
     ("explain what the Makefile does", (read("Makefile"),)),
     (
         "convert notes.txt to html",
-        (
-            run(
-                "python3 -c \"import html; open('notes.html','w').write('<p>'+html.escape(open('notes.txt').read())+'</p>')\""
-            ),
-        ),
+        (run(f'python3 -c "{TO_HTML}"'),),
     ),
     (
         "zip up the project for me",
@@ -234,11 +231,7 @@ EVERYDAY: tuple[tuple[str, tuple[Order, ...]], ...] = (
     ("rename all txt files to md", (run('for f in *.txt; do git mv "$f" "${f%.txt}.md"; done'),)),
     (
         "make a table of the file sizes and save it as sizes.csv",
-        (
-            run(
-                "find . -type f -not -path './.git/*' -printf '%s,%p\\n' > sizes.csv && head sizes.csv"
-            ),
-        ),
+        (run("find . -type f -printf '%s,%p\\n' > sizes.csv && head sizes.csv"),),
     ),
     ("find the biggest files here", (run("du -ah . | sort -rh | head -5"),)),
     (
