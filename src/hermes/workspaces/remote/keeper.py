@@ -14,14 +14,8 @@ from hermes.core.world import Clock
 from hermes.workspaces.background import ProcessFolder, ProcessRecord
 from hermes.workspaces.keeper import GRACE_SECONDS, KEEPER
 from hermes.workspaces.remote.calls import RemoteCalls, report_code
-from hermes.workspaces.remote.runner import (
-    ALIVE,
-    IDENTITY,
-    RemoteRunner,
-    end_tree_code,
-    pass_secrets_code,
-    terminal_code,
-)
+from hermes.workspaces.remote.process_tree import ALIVE, IDENTITY, end_tree_code
+from hermes.workspaces.remote.runner import RemoteRunner, pass_secrets_code, terminal_code
 from hermes.workspaces.runner import CommandRequest
 from hermes.workspaces.shell_state import ShellState, shell_quote
 
