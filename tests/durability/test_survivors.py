@@ -38,6 +38,7 @@ from tests.workspaces.sshd import missing as ssh_missing
 
 # How a command runs a program for a long time; most hide it in one way or another.
 _DETACH = "python3 -c 'import os; os.fork() and os._exit(0); os.setsid(); {run}'"
+_SPAWN = "python3 -c 'import subprocess as s; a = {program}; [s.Popen(a) for _ in a]; s.run(a)'"
 SHAPES = (
     "sleep {n}",
     "sleep {n} | cat",
@@ -47,7 +48,7 @@ SHAPES = (
     "while true; do sleep {n}; done",
     _DETACH.format(run='os.execlp("sleep", "sleep", "{n}")') + "; sleep {n}",
     'python3 -c \'import os; os.execvpe("sleep", ["sleep", "{n}"], dict())\'',
-    'python3 -c \'import os; [os.fork() for _ in range(3)]; os.execlp("sleep", "sleep", "{n}")\'',
+    _SPAWN.format(program='["sleep", "{n}"]'),
 )
 # Minimal images have no Python.
 SHELL_SHAPES = tuple(shape for shape in SHAPES if "python3" not in shape)
