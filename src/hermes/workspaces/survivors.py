@@ -150,7 +150,7 @@ def end_abandoned(folder: Path, *, remote: bool = False) -> list[CommandRecord]:
         if not record.is_abandoned:
             continue
         if record.remote is None:
-            count = _end_processes(record)
+            count = end_marked(record.token, pid=record.pid, pid_identity=record.identity)
         elif not remote or (count := _end_remotely(record.remote)) < 0:
             continue
         record = replace(record, ended=record.ended + count)
@@ -188,11 +188,12 @@ def _end_remotely(remote: RemoteCommand) -> int:
     return -1
 
 
-def _end_processes(record: CommandRecord) -> int:
-    """Kill the processes of a command until none is left; return how many there were."""
+def end_marked(token: str, *, pid: int = 0, pid_identity: str = "") -> int:
+    """Kill the processes that carry the token, and the tree of `pid`, until none is left. Return
+    how many there were."""
     killed: set[ProcessIdentity] = set()
     for _ in range(_ROUNDS):
-        alive = _processes_of(record)
+        alive = _find_processes(token, pid, pid_identity)
         if not alive:
             break
         # What is stopped starts nothing more.
@@ -202,11 +203,11 @@ def _end_processes(record: CommandRecord) -> int:
     return len({one.pid for one in killed})
 
 
-def _processes_of(record: CommandRecord) -> list[ProcessIdentity]:
-    found = {one.pid: one for one in find_by_environment(f"{MARKER}={record.token}")}
+def _find_processes(token: str, pid: int, pid_identity: str) -> list[ProcessIdentity]:
+    found = {one.pid: one for one in find_by_environment(f"{MARKER}={token}")}
     # A program may clear its environment. A pid is not used again while its session has members.
-    if record.pid and identity(record.pid) in (None, record.identity):
-        found |= {one.pid: one for one in list_members(record.pid)}
+    if pid and identity(pid) in (None, pid_identity):
+        found |= {one.pid: one for one in list_members(pid)}
     return list(found.values())
 
 

@@ -67,10 +67,10 @@ def record_command_code(pid: str, file: str) -> str:
     return f'{IDENTITY}__identity {pid}; builtin echo {pid} "$__who" >{shell_quote(file)}'
 
 
-def end_command_code(token: str, file: str) -> str:
-    """Return bash that kills every process of a foreground command until none is left, and prints
-    how many there were. They are known by the token in their environment, and, since a program
-    may clear that, by the pid in `file`. A pid is not used again while its group has members."""
+def end_command_code(token: str, file: str = "/dev/null") -> str:
+    """Return bash that kills every process of a command until none is left, and prints how many
+    there were. They are known by the token in their environment, and, since a program may clear
+    that, by the pid in `file`. A pid is not used again while its group has members."""
     quoted, entry = shell_quote(file), shell_quote(f"{MARKER}={token}")
     return f"""{IDENTITY}{ALIVE}{_TREE}declare -a __found __all __roots; __roots=(); __all=()
 if {{ IFS=' ' read -r __pid __was <{quoted}; }} 2>/dev/null; then
@@ -91,4 +91,4 @@ for __n in {{1..20}}; do
   builtin kill -KILL "${{__now[@]}}" 2>/dev/null
   sleep 0.02
 done
-rm -f {quoted}; builtin echo ${{#__all[@]}}"""
+[[ -f {quoted} ]] && rm -f {quoted}; builtin echo ${{#__all[@]}}"""
