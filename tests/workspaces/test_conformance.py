@@ -404,7 +404,7 @@ async def test_kill_takes_what_has_left_the_tree(anyplace: AnyPlace) -> None:
     info = await anyplace.spawn(f"{detached}; echo up; sleep {anyplace.long}")
     await output_with(anyplace, info.id, "up")
     # With bubblewrap, commands do not see the processes of others.
-    while anyplace.kind != "bubblewrap" and await anyplace.running() < 2:
+    while anyplace.kind != "bubblewrap" and await anyplace.running() < 2:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     await anyplace.workspace.processes.kill(info.id)
     assert await anyplace.running() == 0
