@@ -399,6 +399,17 @@ async def test_kill_takes_the_whole_tree(anyplace: AnyPlace) -> None:
     assert await anyplace.running() == 0
 
 
+async def test_kill_takes_what_has_left_the_tree(anyplace: AnyPlace) -> None:
+    detached = f"(setsid bash -c 'sleep {anyplace.long}; true' &)"
+    info = await anyplace.spawn(f"{detached}; echo up; sleep {anyplace.long}")
+    await output_with(anyplace, info.id, "up")
+    # With bubblewrap, commands do not see the processes of others.
+    while anyplace.kind != "bubblewrap" and await anyplace.running() < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    await anyplace.workspace.processes.kill(info.id)
+    assert await anyplace.running() == 0
+
+
 async def test_exactly_one_notice_of_the_end(anyplace: AnyPlace) -> None:
     info = await anyplace.spawn("echo result; exit 2", notify=True)
     async with asyncio.timeout(60), notices(anyplace) as stream:

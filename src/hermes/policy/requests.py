@@ -11,22 +11,37 @@ from hermes.policy.patterns import regex
 
 # How much of a memory must be the person's own words.
 OWN_SHARE = 0.6
-# Words that a model adds to every memory.
+# Words without a content of their own, or that a model adds to every memory.
 _COMMON = frozenset(
-    "user users prefer prefers preferred want wants like likes always never uses using project "
-    "their they them that this these with should must from have when into name called".split()
+    "user users prefer prefers preferred preference want wants wanted like likes always never uses "
+    "using project their they them that this these those with should must from have has had when "
+    "into name named called the and for not but are was were will would can does did don doesn "
+    "isn aren its his her him she who which than then also only any all our your you "
+    "der die das den dem des ein eine einen einer nutzer benutzer nutzerin und oder nicht kein "
+    "keine soll sollen will möchte mag heißt ist sind war hat mit von für auf bei "
+    "los las una del usuario usuaria quiere que con por para como son está sus "
+    "les une des utilisateur utilisatrice veut est sont avec pour dans sur qui pas".split()
 )
 _WORD = regex(r"[^\W_][\w./@:+-]*[^\W_]|[^\W_]")
 _EXACT = regex(r"[\d./@:]")
 _ENDINGS = ("", "s", "es", "d", "ed", "ing")
+_INFLECTED = 6
 _PUSH = regex(r"git push(?: (?:-u|--set-upstream|-v|-q|--tags|--follow-tags))*(?: [\w./@-]+){0,2}")
 # What the person rules out, in the words just before it.
 _REFUSES = (
     r"\b(?:not|never|no|without|before|unless|don['’]?t|won['’]?t|nicht|nie|kein\w*|ohne)\b"
     r"(?:\W+\w+){0,4}\W+"
 )
+# How a request begins, before its verb.
+_BEGINNING = (
+    r"(?:^|[.!?;:,(\n]|\b(?:and|then|please|also|to|now|ok|okay|just|let['’]?s|go ahead|"
+    r"(?:can|could|would|will) (?:you|we)|you (?:can|may|should)|"
+    r"und|dann|bitte|jetzt|kannst du|könntest du)\b)\W*"
+)
 _WANTED = regex(
-    r"(?:^|[.!?;:,]|\b(?:and|then|please|also|to|und|dann|bitte))\W*(?:git[ -])?push(?![\w-])",
+    rf"{_BEGINNING}(?:git[ -]push|push(?![\w-]| (?:notif|messag|event|button))|"
+    r"(?:publish|upload|send|submit)\b(?=[^.!?\n]{0,60}\b(?:origin|remote|upstream|repository|repo|"
+    r"github|gitlab|codeberg|bitbucket)\b)|schieb\w*\b(?=[^.!?\n]{0,60}\b(?:push|remote|origin)\b))",
     re.IGNORECASE,
 )
 _TIMES = regex(
@@ -74,7 +89,13 @@ def _is_own(text: str, seen: ConversationText) -> bool:
 def _wrote(word: str, seen: ConversationText) -> bool:
     """Whether the person wrote the word or another form of it."""
     stem = next((word.removesuffix(e) for e in ("ing", "ed", "es", "s") if word.endswith(e)), word)
-    return any(seen.user_wrote(base + end) for base in {word, stem} for end in _ENDINGS)
+    if any(seen.user_wrote(base + end) for base in {word, stem} for end in _ENDINGS):
+        return True
+    # Languages with other endings: the same word but for its last letter or two.
+    if len(word) < _INFLECTED or not word.isalpha():
+        return False
+    other_form = re.compile(rf"\b{re.escape(word[:-2])}[^\W\d_]{{0,3}}\b", re.IGNORECASE)
+    return seen.user_matches(other_form)
 
 
 def asks_for_command(command: str, seen: ConversationText | None) -> bool:

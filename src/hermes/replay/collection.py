@@ -34,7 +34,7 @@ from hermes.providers.recorded.frames import RecordedExchange, TapeModel, TapeRu
 from hermes.providers.recorded.masks import SecretMask
 from hermes.providers.recorded.player import InterceptedProvider
 from hermes.providers.recorded.tape import TapedRun, TapeRecorder, plain_url, read_tapes, split_like
-from hermes.replay.recording import RecordedLine, Recording
+from hermes.replay.recording import RecordedLine, Recording, find_chain_damage
 from hermes.version import __version__
 
 if TYPE_CHECKING:
@@ -177,6 +177,11 @@ async def collect_recording(run: RunContext, journal: SqliteJournal, session_id:
     record is damaged."""
     mask = SecretMask(run.redactor.values())
     rows, shared = await journal.reading(lambda db: _rows(db, session_id))
+    stored, _ = _lines(rows, shared, SecretMask(()))
+    if why := find_chain_damage(session_id, stored, shared, 0):
+        raise UsageError(
+            f"Session {session_id} is damaged: {why}; `hermes sessions verify` shows details."
+        )
     lines, masked = _lines(rows, shared, mask)
     folder = run.home.sessions / session_id
     tapes = await asyncio.to_thread(read_tapes, folder / TAPES)

@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.codec.values import Value
 from hermes.undo.entry import PathEntry
+from hermes.undo.script_effects import ScriptEffects
 from hermes.undo.store import CheckpointStore, path_text
 
 CallKind = Literal["write", "delete", "command", "background", "undo"]
@@ -65,6 +66,8 @@ class CallBody(msgspec.Struct, frozen=True, array_like=True):
     guards: tuple[tuple[bytes, bytes], ...] = ()
     # By the clock of the file systems, in nanoseconds.
     ended: int = 0
+    # What the text of a background process says about its effects.
+    intent: ScriptEffects | None = None
 
 
 class RecordedCall(Value):
@@ -140,8 +143,8 @@ class CallLog:
     def left_open(self, session: str) -> list[RecordedCall]:
         return self._select("WHERE session = ? AND state = 'open' ORDER BY id", (session,))
 
-    def since(self, call_id: int, *, but: str) -> list[RecordedCall]:
-        """Return what other sessions did after this call."""
+    def since(self, call_id: int, *, but: str = "") -> list[RecordedCall]:
+        """Return what sessions did after this call, except the session `but`."""
         return self._select("WHERE id > ? AND session != ? ORDER BY id", (call_id, but))
 
     def all(self) -> list[RecordedCall]:

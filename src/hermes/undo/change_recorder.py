@@ -37,7 +37,6 @@ from hermes.undo.store import CheckpointStore, lock_session
 Where = Callable[[], tuple[str, str]]
 # Changes and notes.
 Recorded = tuple[tuple[FileChange, ...], tuple[str, ...]]
-STOPPED = "Hermes was stopped while it ran."
 
 
 class ChangeRecorder:
@@ -172,6 +171,7 @@ class ChangeRecorder:
                 names=tuple(os.fsencode(each) for each in names),
                 spots=tuple(os.fsencode(each) for each in spots),
                 guards=tuple((os.fsencode(path), token) for path, _, token in guards),
+                intent=intent if kind == "background" else None,
             )
             if before != self._saved or not self.store.has_manifest(self._manifest):
                 now = self._world.clock.now()
@@ -183,7 +183,7 @@ class ChangeRecorder:
     def _end_command(self, open_call: OpenCall) -> Recorded:
         open_call.before.update(release_links(self.store, open_call.body.guards, open_call.before))
         self._known = open_call.before
-        found = self._scan(*_places(open_call.body), open_call.intent.names)
+        found = self.scan_again(open_call)
         theirs = open_call.observer.stop() if open_call.observer else frozenset()
         changes = compare(open_call.before, found.entries)
         # Other sessions record themselves what they did at the same time.
@@ -278,24 +278,12 @@ class ChangeRecorder:
         session = self._where()[0]
         self._session_lock = lock_session(self.store, session)
         if self._session_lock is not None:
-            for call in self.calls.left_open(session):
-                self.end_dead_call(call)
+            left = self.calls.left_open(session)
+            if left:
+                from hermes.undo.interrupted_calls import end_interrupted_call  # rarely needed
 
-    def end_dead_call(self, call: RecordedCall) -> None:
-        """End a call whose process died: every difference counts as its change."""
-        if call.kind == "undo":
-            from hermes.undo.restore import end_undo  # rarely needed
-
-            end_undo(self.store, call)
-            return
-        open_call = OpenCall(call.id, call.kind, call.body, ScriptEffects())
-        if call.kind not in ("write", "delete"):
-            open_call.before = self.store.manifest(call.manifest) or {}
-            if not open_call.before:
-                self.calls.end(call.id, CallBody(changes=call.changes, notes=(STOPPED,)))
-                return
-            open_call.body = replace(call.body, changes=(), notes=(), taken=(), ended=0)
-        self.end(open_call)
+                for call in left:
+                    end_interrupted_call(self, call)
 
     def _outside(self, intent: ScriptEffects, cwd: str) -> tuple[list[str], list[str]]:
         """Return paths to scan outside the project, and folders that do not exist yet."""
@@ -305,6 +293,10 @@ class ChangeRecorder:
         names = [name for name in names if is_scannable(name)]
         spots = [missing for name in names for missing in missing_folders(name)]
         return names, spots
+
+    def scan_again(self, open_call: OpenCall) -> TreeScanner:
+        """Scan everything that was scanned when the call began."""
+        return self._scan(*_places(open_call.body), open_call.intent.names)
 
     def _scan(
         self,

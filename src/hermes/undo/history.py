@@ -12,6 +12,7 @@ from hermes.core.world import World
 from hermes.undo import retention
 from hermes.undo.calls import CallLog, RecordedCall
 from hermes.undo.change_recorder import ChangeRecorder
+from hermes.undo.interrupted_calls import end_interrupted_call
 from hermes.undo.plan import RestorePlan, plan_restore, unified_diff
 from hermes.undo.restore import Restorer, RestoreResult
 from hermes.undo.scanner import UndoLimits
@@ -157,12 +158,15 @@ class CheckpointHistory:
         """End calls that a dead Hermes left open; raise while a call really runs."""
         if not self._store.exists:
             raise NotFound(NOTHING)
-        left = [call for call in self._calls.left_open(session) if call.kind != "background"]
+        left = self._calls.left_open(session)
         if not left:
             return
         lock = lock_session(self._store, session)
         if lock is None:
-            raise UsageError("A command of this session is running; wait until it ends.")
+            if any(call.kind != "background" for call in left):
+                raise UsageError("A command of this session is running; wait until it ends.")
+            # The session itself records what its background processes do.
+            return
         try:
             for call in left:
                 recorder = ChangeRecorder(
@@ -172,7 +176,7 @@ class CheckpointHistory:
                     world=self._world,
                     limits=self._limits,
                 )
-                recorder.end_dead_call(call)
+                end_interrupted_call(recorder, call)
         finally:
             lock.close()
 

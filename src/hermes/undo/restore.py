@@ -242,7 +242,7 @@ class Restorer:
         elif present is not None and present.file_id == target.file_id:
             self._rewrite(step.path, target, present)
             self._made[file] = step.path
-        elif target.links > 1 and (sibling := self._sibling(step.path, target)):
+        elif sibling := self._sibling(step.path, target):
             Path(step.path).unlink(missing_ok=True)
             os.link(sibling, step.path)
         else:
@@ -276,9 +276,12 @@ class Restorer:
             temporary.unlink(missing_ok=True)
 
     def _sibling(self, path: str, target: PathEntry) -> str:
-        """Return another link of the same file with the same bytes."""
+        """Return another link of the same file with the same bytes. All targets are states of one
+        moment, so equal files were links, even if one link was gone when the other one changed."""
         if made := self._made.get(target.written):
             return made
+        if target.links == 1:
+            return ""
         if self._siblings is None:
             self._siblings = {}
             for name, known in (self._store.newest_manifest(self._root) or {}).items():

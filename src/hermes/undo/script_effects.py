@@ -47,6 +47,13 @@ class ScriptEffects(Value):
         outside = (path for path in touched if not inside(path, root))
         return replace(self, names=tuple(dict.fromkeys((*self.names, *outside))))
 
+    def may_change(self, path: str) -> bool:
+        """Return whether the script can change this path, or something below it."""
+        if not self.complete:
+            return True
+        touched = (touch.path for touch in self.touches)
+        return any(inside(path, each) or inside(each, path) for each in touched)
+
     def can_explain(self, path: str, kind: str, *, mode_only: bool) -> bool:
         """Return whether such a change of the path can come from this script."""
         if not self.complete:

@@ -54,6 +54,8 @@ class UndoableWorkspace(DelegatingWorkspace):
         self._warn = warn
         self._clean = clean
         self._one = asyncio.Lock()
+        # Paths that the user knows are not covered.
+        self._reported: set[str] = set()
 
     def insert_layer(self, layer: Callable[[Workspace], Workspace]) -> None:
         """Insert a layer below, so that its changes can be undone too."""
@@ -163,9 +165,28 @@ class UndoableWorkspace(DelegatingWorkspace):
         await self.settle()
         # Redact before cutting: half a secret would not be recognized.
         description = " ".join(self._clean(effect.script).split())[:WORDS]
-        return await self._run_guarded(
+        open_call = await self._run_guarded(
             lambda: self._recorder.begin_command(kind, description, effect.cwd, intent)
         )
+        if open_call is not None and open_call.gaps:
+            self._report_gaps(open_call)
+        return open_call
+
+    def _report_gaps(self, open_call: OpenCall) -> None:
+        """Name the files that the call may change and that could not be stored, each once in a
+        session. Folders that can be recreated are not named."""
+        gaps = open_call.gaps
+        files = (path for path in gaps if path == self.root or is_file(open_call, path))
+        fresh = [
+            path
+            for path in files
+            if path not in self._reported and open_call.intent.may_change(path)
+        ]
+        self._reported.update(fresh)
+        if fresh:
+            more = f" And {len(fresh) - SENTENCES} more." if len(fresh) > SENTENCES else ""
+            named = " ".join(gaps[path] for path in fresh[:SENTENCES])
+            self._warn(f"If it changes these, that cannot be undone: {named}{more}")
 
     async def _end(self, open_call: OpenCall | None) -> None:
         """End a call, also after a cancellation: what it did until then counts."""
@@ -181,6 +202,11 @@ class UndoableWorkspace(DelegatingWorkspace):
                 log.warning("not covered by undo", extra={"why": str(error)})
                 self._warn(f"This change cannot be undone: {error}")
                 return None
+
+
+def is_file(open_call: OpenCall, path: str) -> bool:
+    entry = open_call.before.get(path)
+    return entry is not None and entry.is_file
 
 
 class UndoService:

@@ -19,12 +19,14 @@ from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.process_tree import end_tree, find_by_argument, identity
 from hermes.workspaces.runner import CommandRequest
 from hermes.workspaces.shell_state import (
+    MARKER,
     ShellState,
     fit_argument,
     pass_variables_inside,
     shell_quote,
     start_code,
 )
+from hermes.workspaces.survivors import end_marked
 
 GRACE_SECONDS = 0.5
 READY_LOOKS = 400
@@ -65,7 +67,7 @@ class LocalKeeper:
         self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
         """Start the keeper of a process. It can be found by the folder among its arguments."""
-        env = self._runner.environment(state)
+        env = {**self._runner.environment(state), MARKER: folder.path.name}
         line = start_code(command.cwd, state) + pass_variables_inside(env)
         line += f"builtin eval {shell_quote(command.script)}"
         sandbox = self._runner.sandbox.for_command(command.script, unconfined=command.unconfined)
@@ -157,6 +159,8 @@ class LocalKeeper:
         if identity(record.pid) != record.identity:
             return False
         await end_tree(record.pid, grace_seconds=GRACE_SECONDS)
+        # What left the process group and the session.
+        await asyncio.to_thread(end_marked, folder.path.name)
         return True
 
     async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:

@@ -113,6 +113,10 @@ class LocalRunner:
         self._reports = self._records.take_reports()
         return self.env
 
+    def take_reports(self) -> Sequence[str]:
+        reports, self._reports = self._reports, []
+        return reports
+
     async def is_folder(self, path: str) -> bool:
         return Path(path).is_dir()  # noqa: ASYNC240
 
@@ -177,7 +181,7 @@ class LocalRunner:
             child.close()
             self._finish(record, child.pid)
             after = self._reader.take(note)
-        remarks, self._reports = self._reports, []
+        remarks: list[str] = []
         if names := [name for guard in guards for name in guard.undo()]:
             shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
             remarks.append(REVERTED.format(names=shown))

@@ -154,6 +154,10 @@ class Runner(Protocol):
         """Return the variables that every command starts from."""
         ...
 
+    def take_reports(self) -> Sequence[str]:
+        """Return, once, what became of commands of a Hermes that was killed."""
+        ...
+
     async def run(
         self,
         command: CommandRequest,

@@ -195,7 +195,11 @@ class Shell:
             after, cwd = outcome.after, command.cwd
             self._adopt(merge_states(self._state, before, after, cwd=cwd, start=self._start))
         text = window.text()
-        remarks = (*outcome.remarks, *((INTERRUPTED,) if outcome.how == "stopped" else ()))
+        remarks = (
+            *self._runner.take_reports(),
+            *outcome.remarks,
+            *((INTERRUPTED,) if outcome.how == "stopped" else ()),
+        )
         if remarks:
             text = "\n".join((text.rstrip(), *remarks)).lstrip()
         return CommandResult(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,12 +34,23 @@ _RUNNING, _ENDED = "running-", "ended-"
 _ROUNDS = 20
 _PAUSE_SECONDS = 0.01
 _SHOWN_CHARACTERS = 200
+_REMOTE_SECONDS = 60.0
 # Reports for sessions that are not resumed.
 _KEPT_SECONDS = 7 * 86_400
 
 
+class RemoteCommand(Value):
+    """How to end a command on a remote machine: `argv` is a local program that runs a line of bash
+    there, which it reads from stdin up to a NUL. Without `argv`, only a session can do it."""
+
+    line: str
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+
+
 class CommandRecord(Value):
-    """A foreground command. `state` is the folder of its session; `pid` is 0 until it is known."""
+    """A foreground command. `state` is the folder of its session; `pid` is 0 until it is known, and
+    for a remote command."""
 
     token: str
     state: str
@@ -48,6 +61,7 @@ class CommandRecord(Value):
     identity: str = ""
     # The number of processes that were ended after the death of Hermes.
     ended: int = 0
+    remote: RemoteCommand | None = None
 
     @property
     def is_abandoned(self) -> bool:
@@ -62,17 +76,21 @@ class CommandRecords:
         self._state = str(state)
         self._search_path = search_path
 
-    def add(self, script: str) -> CommandRecord:
-        """Record a command before it starts."""
+    def add(
+        self, script: str, remote: Callable[[str], RemoteCommand] | None = None
+    ) -> CommandRecord:
+        """Record a command before it starts; `remote` gets its token."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         process_watchdog(os.getpid()).watch(self._folder, self._search_path)
+        token = os.urandom(12).hex()
         record = CommandRecord(
-            token=os.urandom(12).hex(),
+            token=token,
             state=self._state,
             script=script[:_SHOWN_CHARACTERS],
             owner=os.getpid(),
             owner_identity=_own_identity(os.getpid()),
+            remote=remote(token) if remote else None,
         )
         self._write(record)
         return record
@@ -83,6 +101,16 @@ class CommandRecords:
     def remove(self, record: CommandRecord) -> None:
         with contextlib.suppress(OSError):
             os.unlink(f"{self._folder}/{_RUNNING}{record.token}")  # noqa: PTH108
+
+    def find_abandoned_remote(self) -> list[CommandRecord]:
+        """Return the remote commands of this session whose Hermes has died."""
+        found = (record for _, record in _read_all(self._folder, _RUNNING))
+        own = (one for one in found if one.remote is not None and one.state == self._state)
+        return [one for one in own if one.is_abandoned]
+
+    def set_ended(self, record: CommandRecord, count: int) -> None:
+        """Store how many processes of an abandoned command were ended, for `take_reports`."""
+        _store_ended(self._folder, replace(record, ended=record.ended + count))
 
     def take_reports(self) -> list[str]:
         """Return what was ended of earlier commands of this session, once."""
@@ -112,31 +140,60 @@ def _report(record: CommandRecord) -> str:
     return f"[Hermes was stopped while this command ran; {what}: {shown}]"
 
 
-def end_abandoned(folder: Path) -> list[CommandRecord]:
-    """End the processes of commands whose Hermes has died, and return those that had any."""
+def end_abandoned(folder: Path, *, remote: bool = False) -> list[CommandRecord]:
+    """End the processes of commands whose Hermes has died, and return those that had any. With
+    `remote`, also on other machines, as far as these are reachable."""
     if not folder.is_dir():
         return []
     found = []
-    for file, record in _read_all(folder, _RUNNING):
+    for _, record in _read_all(folder, _RUNNING):
         if not record.is_abandoned:
             continue
-        record = replace(record, ended=record.ended + _end_processes(record))
-        target = folder / f"{_ENDED}{record.token}"
-        with contextlib.suppress(OSError):
-            # Written first: a report may be lost, but never given twice.
-            file.write_bytes(encode(record))
-            file.rename(target)
+        if record.remote is None:
+            count = end_marked(record.token, pid=record.pid, pid_identity=record.identity)
+        elif not remote or (count := _end_remotely(record.remote)) < 0:
+            continue
+        record = replace(record, ended=record.ended + count)
+        _store_ended(folder, record)
         if record.ended:
             found.append(record)
     _forget_old(folder)
     return found
 
 
-def _end_processes(record: CommandRecord) -> int:
-    """Kill the processes of a command until none is left; return how many there were."""
+def _store_ended(folder: Path, record: CommandRecord) -> None:
+    file = folder / f"{_RUNNING}{record.token}"
+    with contextlib.suppress(OSError):
+        # Written first: a report may be lost, but never given twice.
+        file.write_bytes(encode(replace(record, remote=None)))
+        file.rename(folder / f"{_ENDED}{record.token}")
+
+
+def _end_remotely(remote: RemoteCommand) -> int:
+    """Return how many processes were ended, or -1 if the machine could not be reached."""
+    if not remote.argv:
+        return -1
+    raw = remote.line.encode("utf-8", "surrogateescape") + b"\0"
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired, ValueError):
+        done = subprocess.run(
+            remote.argv,
+            env=remote.env,
+            input=raw,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_REMOTE_SECONDS,
+            check=False,
+        )
+        return int(done.stdout)
+    return -1
+
+
+def end_marked(token: str, *, pid: int = 0, pid_identity: str = "") -> int:
+    """Kill the processes that carry the token, and the tree of `pid`, until none is left. Return
+    how many there were."""
     killed: set[ProcessIdentity] = set()
     for _ in range(_ROUNDS):
-        alive = _processes_of(record)
+        alive = _find_processes(token, pid, pid_identity)
         if not alive:
             break
         # What is stopped starts nothing more.
@@ -146,11 +203,11 @@ def _end_processes(record: CommandRecord) -> int:
     return len({one.pid for one in killed})
 
 
-def _processes_of(record: CommandRecord) -> list[ProcessIdentity]:
-    found = {one.pid: one for one in find_by_environment(f"{MARKER}={record.token}")}
+def _find_processes(token: str, pid: int, pid_identity: str) -> list[ProcessIdentity]:
+    found = {one.pid: one for one in find_by_environment(f"{MARKER}={token}")}
     # A program may clear its environment. A pid is not used again while its session has members.
-    if record.pid and identity(record.pid) in (None, record.identity):
-        found |= {one.pid: one for one in list_members(record.pid)}
+    if pid and identity(pid) in (None, pid_identity):
+        found |= {one.pid: one for one in list_members(pid)}
     return list(found.values())
 
 
@@ -193,7 +250,7 @@ done
 _END_ALL = (
     "import sys; sys.path[:] = sys.argv[1].split('\\n'); from pathlib import Path; "
     "from hermes.workspaces.survivors import end_abandoned; "
-    "[end_abandoned(Path(folder)) for folder in sys.argv[2:]]"
+    "[end_abandoned(Path(folder), remote=True) for folder in sys.argv[2:]]"
 )
 
 

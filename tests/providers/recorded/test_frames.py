@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,17 +48,24 @@ def test_a_torn_tail_costs_only_the_frame_that_it_belongs_to() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_are_too_strange_to_be_read(data: bytes) -> None:
-    assert isinstance(list(decode_frames(data)), list)
+def test_strange_bytes_are_frames_that_are_not_finished_or_damage(data: bytes) -> None:
+    with suppress(ValueError):
+        assert list(decode_frames(data)) == []
 
 
 @given(st.data())
-def test_a_damaged_byte_never_gives_a_frame_that_was_not_written(data: st.DataObject) -> None:
+def test_a_damaged_byte_is_noticed(data: st.DataObject) -> None:
     whole = bytearray(b"".join(packed()))
     place = data.draw(st.integers(0, len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
-    found = list(decode_frames(bytes(whole)))
-    assert found == FRAMES[: len(found)]
+    found = []
+    try:
+        for frame in decode_frames(bytes(whole)):
+            found.append(frame)
+    except ValueError:
+        assert found == FRAMES[: len(found)]
+    else:
+        assert found == FRAMES
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=60), st.binary())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.errors import ProviderError
+from hermes.core.errors import ProviderError, UsageError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt, Reply, TextDelta
 from hermes.core.world import SystemClock, World
@@ -201,7 +201,10 @@ async def test_a_folder_that_cannot_be_written_does_not_stop_the_session(
     assert caplog.messages == ["recording stopped"]
 
 
-def test_a_file_that_is_none_of_ours_is_no_tape(tmp_path: Path) -> None:
+def test_a_file_that_is_none_of_ours_is_named(tmp_path: Path) -> None:
     path = tmp_path / "000001.tape"
     path.write_bytes(b"hello")
-    assert read_tape(path) is None and read_tape(tmp_path / "none.tape") is None
+    with pytest.raises(UsageError, match="is damaged: it cannot be decompressed"):
+        read_tape(path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_tape(tmp_path / "none.tape")

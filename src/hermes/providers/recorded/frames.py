@@ -121,6 +121,10 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(TapeFrame)
 
 
+# How data ends after every complete frame.
+_FLUSHED = b"\x00\x00\xff\xff"
+
+
 class FrameEncoder:
     """Encodes frames for one file. Packed frames stay readable whatever follows."""
 
@@ -134,26 +138,36 @@ class FrameEncoder:
 
 
 def decode_frames(data: bytes) -> Iterator[TapeFrame]:
-    """Yield the frames of a file, up to where it was truncated or damaged."""
-    plain, at = _inflate(data), 0
+    """Yield the frames of a file. One that a killed process did not finish is left out. Raises
+    ValueError where the file is damaged."""
+    plain, error = _inflate(data)
+    at = 0
     while at + _HEAD.size <= len(plain):
         size, check = _HEAD.unpack_from(plain, at)
         body = plain[at + _HEAD.size : at + _HEAD.size + size]
-        if len(body) < size or zlib.crc32(body) != check:
-            return
+        if len(body) < size:
+            break
+        if zlib.crc32(body) != check:
+            raise ValueError("a part does not match its checksum")
         try:
             yield _decoder.decode(body)
-        except msgspec.DecodeError:
-            return
+        except msgspec.DecodeError as wrong:
+            raise ValueError("a part cannot be decoded") from wrong
         at += _HEAD.size + size
+    if error:
+        raise ValueError(error)
+    if at < len(plain) and data.endswith(_FLUSHED):
+        raise ValueError("a part is missing")
 
 
-def _inflate(data: bytes) -> bytes:
-    """Decompress in steps, so that damage costs only what comes after it."""
+def _inflate(data: bytes) -> tuple[bytes, str]:
+    """Decompress in steps, so that damage costs only what comes after it; also return what is
+    wrong, or ""."""
     stream, found = zlib.decompressobj(), bytearray()
     for at in range(0, len(data), 4096):
         try:
             found += stream.decompress(data[at : at + 4096])
         except zlib.error:
-            break
-    return bytes(found)
+            return bytes(found), "it cannot be decompressed"
+    # The encoder never ends the stream.
+    return bytes(found), "it ends in the middle" if stream.eof else ""

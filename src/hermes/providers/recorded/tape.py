@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from hermes.codec.values import Value, replace
-from hermes.core.errors import ProviderError
+from hermes.core.errors import ProviderError, UsageError
 from hermes.core.world import Clock
 from hermes.net.http import HttpResponse, ResponseContext, ResponseSource
 from hermes.net.http11 import ProtocolError
@@ -281,17 +281,26 @@ class TapedRun(Value):
 
 
 def read_tapes(folder: Path) -> tuple[TapedRun, ...]:
-    """Return the tapes of a session in order; empty if it was never recorded."""
+    """Return the tapes of a session in order; empty if it was never recorded. Raises UsageError
+    when one is damaged."""
     found = (read_tape(path) for path in sorted(folder.glob(f"*{SUFFIX}")))
     return tuple(taped for taped in found if taped is not None)
 
 
 def read_tape(path: Path) -> TapedRun | None:
-    """Read a tape; None for a file without a readable start."""
+    """Read a tape; None for a file that ends before its first frame. Raises UsageError when the
+    file is damaged."""
     try:
-        data = path.read_bytes()
-    except OSError:
-        return None
+        return _parse_tape(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path} is damaged: {error}; delete it to replay the session from its records."
+        ) from error
+
+
+def _parse_tape(data: bytes) -> TapedRun | None:
     run: TapeRun | None = None
     models: list[TapeModel] = []
     exchanges: list[RecordedExchange] = []
@@ -306,8 +315,7 @@ def read_tape(path: Path) -> TapedRun | None:
                 before = restore_body(before, frame.head, frame.tail, frame.body)
                 seal = digest(seal, frame.head, frame.tail, frame.body)
                 if seal != frame.digest:
-                    log.warning("a tape is damaged", extra={"file": str(path)})
-                    break
+                    raise ValueError("a request does not match its digest")
                 exchanges.append(replace(frame, body=before, head=0, tail=0))
     if run is None:
         return None

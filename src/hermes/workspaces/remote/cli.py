@@ -55,6 +55,12 @@ async def run_local_program(
 
 
 NOW_SECONDS = 15.0
+# What ssh and container engines read to find their agents, sockets and settings.
+_CONNECTION_VARIABLES = (
+    "PATH", "HOME", "USER", "LOGNAME", "LC_ALL", "TMPDIR", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG",
+    "CONTAINER_HOST", "CONTAINERS_CONF",
+)  # fmt: skip
 _READ_BYTES = 65_536
 
 
@@ -71,6 +77,12 @@ class CliMachine(RemoteMachine):
     @property
     def argv(self) -> tuple[str, ...]:
         raise NotImplementedError
+
+    def direct(self) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return a program that runs a bash on the machine, and its environment, for a process that
+        outlives this one."""
+        env = {name: self._env[name] for name in _CONNECTION_VARIABLES if name in self._env}
+        return self.argv, env
 
     def open_now(self) -> None:
         """Open, blocking; for callers outside the loop."""

@@ -14,16 +14,15 @@ from hermes.core.world import Clock
 from hermes.workspaces.background import ProcessFolder, ProcessRecord
 from hermes.workspaces.keeper import GRACE_SECONDS, KEEPER
 from hermes.workspaces.remote.calls import RemoteCalls, report_code
-from hermes.workspaces.remote.runner import (
+from hermes.workspaces.remote.process_tree import (
     ALIVE,
     IDENTITY,
-    RemoteRunner,
+    end_command_code,
     end_tree_code,
-    pass_secrets_code,
-    terminal_code,
 )
+from hermes.workspaces.remote.runner import RemoteRunner, pass_secrets_code, terminal_code
 from hermes.workspaces.runner import CommandRequest
-from hermes.workspaces.shell_state import ShellState, shell_quote
+from hermes.workspaces.shell_state import MARKER, ShellState, shell_quote
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +46,8 @@ class RemoteKeeper:
     async def start(
         self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
-        remote_folder = await self._remote_folder(folder.path.name)
+        record_id = folder.path.name
+        remote_folder = await self._remote_folder(record_id)
         opening = self._runner.opening(command.cwd, state)
         line = shell_quote(f"{opening}builtin eval {shell_quote(command.script)}")
         inner = 'bash --norc --noprofile -c \'. "$0/script.sh"\' "$__d"'
@@ -59,7 +59,7 @@ class RemoteKeeper:
         body = f"""{IDENTITY}__d={remote_folder}; export __d
 mkdir -m 700 -p "$__d" && mkfifo -m 600 "$__d/stdin" && : >"$__d/output.log" || builtin exit 1
 builtin printf %s {line} >"$__d/script.sh"
-exec 7<>"$__d/stdin"; {pass_secrets_code(self._runner.secret_env())}
+export {MARKER}={record_id}; exec 7<>"$__d/stdin"; {pass_secrets_code(self._runner.secret_env())}
 $(type -P setsid) bash --norc --noprofile -c {shell_quote(KEEPER)} bash "$__d" {kept} \
 <"$__d/stdin" 8>"$__d/stdin" >>"$__d/output.log" 2>&1 7<&- &
 __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
@@ -155,7 +155,11 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         answer = await self._calls.answer(
             end_tree_code(record.pid, grace_seconds=GRACE_SECONDS, identity=record.identity)
         )
-        return answer.code == 0
+        if answer.code:
+            return False
+        # What left the process group and the session.
+        await self._calls.answer(end_command_code(record.id))
+        return True
 
     async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:
         await self._calls.answer(f"rm -rf {await self._remote_folder(record.id)}")

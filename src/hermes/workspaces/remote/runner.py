@@ -12,8 +12,14 @@ from hermes.core.errors import ToolError
 from hermes.workspaces import shell_state
 from hermes.workspaces.child import PASSWORD_FD, Sink
 from hermes.workspaces.remote.calls import LOST, RemoteCall, RemoteCalls, report_code
+from hermes.workspaces.remote.process_tree import (
+    end_command_code,
+    end_tree_code,
+    record_command_code,
+)
 from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted_outcome
 from hermes.workspaces.shell_state import (
+    MARKER,
     ShellState,
     SnapshotReader,
     is_name,
@@ -21,6 +27,7 @@ from hermes.workspaces.shell_state import (
     shell_quote,
     start_code,
 )
+from hermes.workspaces.survivors import CommandRecord, CommandRecords, RemoteCommand
 
 _LONGEST_ARGUMENT = 100_000
 # Secrets travel under unique names, so that they are in the environment of a command and never in
@@ -37,68 +44,11 @@ HOME_FOLDER = (
     "[[ -O $__base ]] || builtin exit 9; }; "
 )
 
-# An ended process may stay in the process table until it is reaped.
-ALIVE = """__alive() {
-  local line
-  { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
-  line=${line##*) }
-  [[ $line != [ZX]* ]]
-}
-"""
-# Everything that belongs to a process: its group, its session and whatever these started.
-_TREE = """__tree() {
-  local root=$1 again=1 file line pid fields
-  __found=([$root]=1)
-  while ((again)); do
-    again=0
-    for file in /proc/[0-9]*/stat; do
-      { IFS= read -r line <"$file"; } 2>/dev/null || continue
-      pid=${line%% *} fields=(${line##*) })
-      [[ ${fields[0]} == [ZX] || ${__found[$pid]} || $pid == $$ || $pid == 1 ]] && continue
-      if [[ ${__found[${fields[1]}]} || ${fields[2]} == $root || ${fields[3]} == $root ]]; then
-        __found[$pid]=1 again=1
-      fi
-    done
-  done
-}
-__living() {
-  local pid
-  for pid in "${!__found[@]}"; do __alive $pid && return; done
-  return 1
-}
-"""
-# The start time of a process on this boot tells it from a later one with its pid.
-IDENTITY = """__identity() {
-  local line fields
-  { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
-  fields=(${line##*) })
-  { IFS= read -r __boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
-  __who="$__boot:${fields[19]}"
-}
-"""
-
-
-def end_tree_code(pid: int, *, grace_seconds: float, identity: str = "") -> str:
-    """Terminate a tree, then kill it; no effect if the pid belongs to another process by now."""
-    check = ""
-    if identity:
-        check = f"__identity {pid} && [[ $__who == {shell_quote(identity)} ]] || builtin exit 3; "
-    rounds = round(grace_seconds / 0.02)
-    return f"""{IDENTITY}{ALIVE}{_TREE}{check}declare -a __found; __tree {pid}
-builtin kill -TERM -- -{pid} "${{!__found[@]}}" 2>/dev/null
-for ((__n = 0; __n < {rounds}; __n++)); do __living || break; sleep 0.02; done
-for __n in 1 2 3; do
-  builtin kill -KILL -- -{pid} "${{!__found[@]}}" 2>/dev/null
-  __living || break
-  sleep 0.02; __tree {pid}
-done
-true"""
-
 
 def restore_variables_code(start: Mapping[str, str]) -> str:
     """Return bash that makes the environment exactly this one."""
     kept = "".join(f"export {name}={shell_quote(value)}\n" for name, value in start.items())
-    spared = f'[[ $__n == {_PREFIX}* ]] || unset "$__n"'
+    spared = f'[[ $__n == {_PREFIX}* || $__n == {MARKER} ]] || unset "$__n"'
     return f"for __n in $(compgen -e); do {spared}; done 2>/dev/null\n{kept}"
 
 
@@ -121,11 +71,19 @@ def set_variables_code(state: ShellState, file: str) -> str:
 
 
 def supervise_code(
-    command: CommandRequest, line: str, note: str, mark: str, *, secret_env: Mapping[str, str]
+    command: CommandRequest,
+    line: str,
+    note: str,
+    mark: str,
+    *,
+    token: str,
+    file: str,
+    secret_env: Mapping[str, str],
 ) -> str:
     """Run the line of a command in its own process group. Report on the side channel: its pid at
     once, at the end the content of the file `note`, and last its exit code, marked when leftovers
-    still run. Job messages of bash itself are dropped."""
+    still run. Until it ends, `file` has its pid, and its processes have `token` in their
+    environment. Job messages of bash itself are dropped."""
     word, prepare = shell_quote(line), ""
     if len(line) > _LONGEST_ARGUMENT:
         file = shell_quote(f"{note}.sh")
@@ -138,14 +96,15 @@ def supervise_code(
     nowhere = report_code(mark, "nowhere 1 0", out=4, side=3)
     return f"""exec 3>&2 4>&1 2>&1
 builtin cd -- {shell_quote(command.cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
-{prepare}{pass_secrets_code(secret_env)}set -m
+{prepare}{pass_secrets_code(secret_env)}export {MARKER}={token}; set -m
 exec >/dev/null 2>&1
 {inner} {PASSWORD_FD}<&0 >&4 2>&1 3>&- 4>&- &
 __pid=$!
+{record_command_code("$__pid", file)}
 builtin printf 'pid %s ;\\n' $__pid >&3
 exec </dev/null
 builtin wait $__pid; __code=$?
-builtin kill -0 -- -$__pid && __left=1
+if builtin kill -0 -- -$__pid; then __left=1; else rm -f {shell_quote(file)}; fi
 cat {shell_quote(note)} >&3; rm -f {shell_quote(note)} {shell_quote(note)}.sh
 {report_code(mark, "ended $__code ${__left:-0}", out=4, side=3)}"""
 
@@ -176,8 +135,15 @@ class RemoteRunner:
         sudo_works: bool = True,
         new_folder: Callable[[], str] | None = None,
         secret_env: Callable[[], Mapping[str, str]] = dict,
+        records: CommandRecords,
+        direct: Callable[[], tuple[tuple[str, ...], dict[str, str]]],
     ) -> None:
         self._calls = calls
+        self._records = records
+        # The program and environment by which another process reaches the machine, should this
+        # one die.
+        self._direct = direct
+        self._reports: list[str] = []
         # Names the session on the remote side.
         self._key = key
         # Variables for all commands.
@@ -190,7 +156,7 @@ class RemoteRunner:
         self.secret_env = secret_env
         self._numbers = count()
         self._reader = SnapshotReader()
-        self._leftovers: set[int] = set()
+        self._leftovers: list[CommandRecord] = []
         self._preparing = asyncio.Lock()
         self.folder = ""
         self.start: dict[str, str] = {}
@@ -203,7 +169,30 @@ class RemoteRunner:
         async with self._preparing:
             if not self.folder:
                 await self._read_environment()
+                await self._end_survivors()
         return self.start
+
+    async def _end_survivors(self) -> None:
+        """End the commands of this session whose Hermes was killed."""
+        for record in self._records.find_abandoned_remote():
+            self._records.set_ended(record, await self._end_command(record))
+        self._reports = self._records.take_reports()
+
+    def take_reports(self) -> Sequence[str]:
+        reports, self._reports = self._reports, []
+        return reports
+
+    async def _end_command(self, record: CommandRecord) -> int:
+        code = end_command_code(record.token, self._pid_file(record.token))
+        return int((await self._calls.answer(code)).out or 0)
+
+    def _describe(self, token: str) -> RemoteCommand:
+        argv, env = self._direct()
+        line = end_command_code(token, self._pid_file(token))
+        return RemoteCommand(line=line, argv=argv, env=env)
+
+    def _pid_file(self, token: str) -> str:
+        return f"{self.folder}/notes/{token}.pid"
 
     async def _read_environment(self) -> None:
         make = ""
@@ -255,12 +244,19 @@ class RemoteRunner:
             for sink in sinks:
                 sink(data)
 
-        call = await self._calls.stream(
-            lambda mark: supervise_code(command, line, note, mark, secret_env=secret_env),
-            password,
-            out,
-            reports.extend,
-        )
+        record = self._records.add(command.script, self._describe)
+
+        def supervise(mark: str) -> str:
+            file = self._pid_file(record.token)
+            return supervise_code(
+                command, line, note, mark, token=record.token, file=file, secret_env=secret_env
+            )
+
+        try:
+            call = await self._calls.stream(supervise, password, out, reports.extend)
+        except BaseException:
+            self._records.remove(record)
+            raise
         try:
             how = await wait_for_first(call.final, timeout=command.timeout, stop=stop)
             if how != "ended":
@@ -270,20 +266,27 @@ class RemoteRunner:
             raise
         finally:
             call.close()
+            self._finish(record, call)
         if how != "ended":
             return interrupted_outcome(how)
         return self._read_outcome(call, bytes(reports))
+
+    def _finish(self, record: CommandRecord, call: RemoteCall) -> None:
+        """Forget an ended command, unless something of it may still run."""
+        final = call.final.result() if call.final.done() else None
+        if final is None or final.split()[2] == b"1":
+            self._leftovers.append(record)
+        else:
+            self._records.remove(record)
 
     def _read_outcome(self, call: RemoteCall, reports: bytes) -> CommandOutcome:
         final = call.final.result()
         if final is None:
             raise ToolError(f"{LOST} {call.connection_error}".strip())
-        how, code, left = final.split()
+        how, code, _left = final.split()
         if how == b"nowhere":
             return CommandOutcome(how="nowhere", code=1)
-        first, _, note = reports.partition(b"\n")
-        if left == b"1":
-            self._leftovers.add(int(first.split()[1]))
+        _pid, _, note = reports.partition(b"\n")
         return CommandOutcome(how="ended", code=int(code), after=self._reader.read(note))
 
     async def _end(self, call: RemoteCall, reports: bytearray) -> None:
@@ -298,6 +301,8 @@ class RemoteRunner:
         await self._calls.answer(end_tree_code(pid, grace_seconds=GRACE_SECONDS))
 
     async def close(self) -> None:
-        for pid in self._leftovers:
-            await self._calls.answer(end_tree_code(pid, grace_seconds=GRACE_SECONDS))
+        """End what commands left running, also those whose connection was lost."""
+        for record in self._leftovers:
+            await self._end_command(record)
+            self._records.remove(record)
         self._leftovers.clear()

@@ -63,6 +63,11 @@ class SshMachine(CliMachine):
         """Use the shared connection if it is up; otherwise ssh opens one."""
         return (*self._ssh("ControlMaster=no"), _REMOTE_BASH)
 
+    def direct(self) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The shared connection ends with this process."""
+        _, env = super().direct()
+        return (*self._ssh("ControlMaster=no", "ControlPath=none"), _REMOTE_BASH), env
+
     def _ssh(self, *options: str) -> tuple[str, ...]:
         terminal = self._terminal
         program = find_program("ssh", self._env.get("PATH", os.defpath))
@@ -72,7 +77,8 @@ class SshMachine(CliMachine):
         if terminal.ssh_config:
             argv += ["-F", terminal.ssh_config]
         connect = f"ConnectTimeout={_CONNECT_SECONDS}"
-        for option in (*_OPTIONS, connect, f"ControlPath={self._socket}", *options):
+        # ssh takes the first value of an option.
+        for option in (*options, *_OPTIONS, connect, f"ControlPath={self._socket}"):
             argv += ["-o", option]
         if terminal.ssh_key:
             argv += ["-i", str(Path(terminal.ssh_key).expanduser()), "-o", "IdentitiesOnly=yes"]

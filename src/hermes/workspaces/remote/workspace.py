@@ -15,10 +15,12 @@ from hermes.core.world import World
 from hermes.workspaces.command_workspace import CommandRuntime, CommandWorkspace
 from hermes.workspaces.processes import SessionProcesses
 from hermes.workspaces.remote.calls import RemoteCalls, RemoteMachine
+from hermes.workspaces.remote.cli import CliMachine
 from hermes.workspaces.remote.files import RemoteFiles
 from hermes.workspaces.remote.keeper import RemoteKeeper
 from hermes.workspaces.remote.runner import RemoteRunner
 from hermes.workspaces.shell import Shell, ShellSettings, Sudo
+from hermes.workspaces.survivors import RECORDS, CommandRecords
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -81,6 +83,8 @@ class RemoteWorkspace(RemoteFiles, CommandWorkspace):
             sudo_works=sudo is not None,
             new_folder=(lambda: self.root) if make_root else None,
             secret_env=secret_env,
+            records=CommandRecords(state.parent / RECORDS, state),
+            direct=machine.direct if isinstance(machine, CliMachine) else lambda: ((), {}),
         )
 
         def make_runtime() -> CommandRuntime:
