@@ -53,7 +53,7 @@ def spell_for_vendor(vendor: Vendor, model: str) -> str:
         maker, slash, rest = model.partition("/")
         if slash and maker.lower() in (vendor.name, *vendor.aliases, *vendor.slugs):
             model = rest
-    if vendor.hyphens and model.startswith("claude"):
+    if vendor.hyphens and model.rpartition("/")[2].startswith("claude"):
         model = model.replace(".", "-")
     return model.lower() if vendor.lower else model
 
