@@ -24,8 +24,9 @@ async def conversation(
     tmp_path: Path, *, in_place: bool = False
 ) -> AsyncIterator[tuple[Stage, str]]:
     """A conversation with a title that was compacted once; the id of its session."""
-    settings = {"compression__in_place": in_place}
-    async with stage(tmp_path, lambda _: says("Hm."), window=WINDOW, **settings) as ground:
+    async with stage(
+        tmp_path, lambda _: says("Hm."), window=WINDOW, compression__in_place=in_place
+    ) as ground:
         async with ground.session() as (_, session):
             for number in range(4):
                 await say(session, f"{number}: " + "many words here " * 60)
