@@ -30,7 +30,7 @@ def main() -> None:
             cpu_seconds=rounded(version.cpu),
             floor_bare_python=rounded(bare.cpu),
             ratio=rounded(version.cpu / bare.cpu, 2),
-            goal="ratio <= 2",
+            goal="ratio <= 1.3",
         )
         with ScriptedServer.in_thread([says("hello")], loop=True, strict=False) as server:
             env |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "k"}
@@ -43,7 +43,7 @@ def main() -> None:
                 rss_mb=rounded(one.rss, 1),
                 floor_bare_http_call=rounded(floor.cpu),
                 ratio=rounded(one.cpu / floor.cpu, 2),
-                goal="cpu <= 0.30, rss <= 60",
+                goal="cpu <= 0.15, rss <= 35",
             )
 
 

@@ -51,7 +51,7 @@ def test_one_answer_loads_no_library_but_the_one_for_values(env: dict[str, str])
 
 
 def test_the_version_loads_next_to_nothing(env: dict[str, str]) -> None:
-    assert "msgspec" not in loaded(["--version"], env)
+    assert loaded(["--version"], env) <= {"hermes", "__future__", "gc"}
 
 
 def test_the_first_request_is_small(env: dict[str, str]) -> None:

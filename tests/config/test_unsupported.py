@@ -26,20 +26,14 @@ def test_no_setting_that_exists_is_called_unsupported(key: str) -> None:
 
 
 def test_the_reason_is_told_and_other_settings_hold(tmp_path: Path) -> None:
-    text = "compression: {in_place: false, protect_first_n: 5}\ndelegation: {max_iterations: 9}\n"
+    text = "compression: {protect_first_n: 5}\nmoa: {}\ndelegation: {max_iterations: 9}\n"
     (kind, first), (_, second) = findings(tmp_path, text)
     assert kind == "unsupported_key"
-    assert first.startswith("config.yaml: compression.in_place has no effect: conversations are")
+    assert first == "config.yaml: moa has no effect: this version does not combine models"
     assert second == "config.yaml: delegation has no effect: this version has no sub-agents"
     assert load(Home(tmp_path), env={}).settings.compression.protect_first_n == 5
 
 
-def test_asking_for_what_happens_anyway_is_no_problem(tmp_path: Path) -> None:
-    assert findings(tmp_path, "compression: {in_place: true}\n") == []
-
-
 def test_such_a_setting_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="always compacted in place"):
-        set_from_text(Home(tmp_path), "compression.in_place", "false")
     with pytest.raises(UsageError, match="no sub-agents"):
         set_from_text(Home(tmp_path), "delegation.max_spawn_depth", "2")

@@ -373,7 +373,7 @@ async def test_a_redirect_is_refused_until_its_state_is_known(http: HttpClient) 
 
 def test_the_shipped_logins_have_no_client_id(home: Home) -> None:
     logins = LoginCatalogue(home, lambda _name: "")
-    assert set(logins.names()) == {"nous", "openai-codex", "anthropic", "copilot", "xai"}
+    assert set(logins.names()) == {"nous", "openai-codex", "anthropic", "copilot", "xai", "vertex"}
     for name in logins.names():
         found = logins.get(name)
         assert found is not None

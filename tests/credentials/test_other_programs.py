@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.home import Home
+from hermes.config.load import load
 from hermes.core.errors import ProviderError
+from hermes.core.world import World
 from hermes.credentials.auth_file import AuthEntry
 from hermes.credentials.other_programs import LOGIN_PROGRAMS, OtherPrograms
+from hermes.models.model_ref import ModelRef
+from hermes.models.models import Models
 from tests.credentials.bench import START, Bench, failed
 
 CLAUDE = {"claudeAiOauth": {"accessToken": "sk-ant-oat-1", "expiresAt": (START + 3600) * 1000}}
@@ -138,3 +143,16 @@ async def test_entries_can_name_borrowed_keys(person: Path) -> None:
     await setup.put(AuthEntry(id="9", label="spare", source="env:A", priority=5))
     held = await setup.store.key_sources("p").keys()
     assert [key.label for key in held] == ["B", "spare"]
+
+
+async def test_a_provider_with_no_other_key_is_reached_with_such_a_login(person: Path) -> None:
+    tokens = {"access_token": "h.e30.s", "refresh_token": "r", "account_id": "acc"}
+    keep(person, ".codex/auth.json", {"tokens": tokens})
+    env = {"HOME": str(person)}
+    models = Models(load(Home(person / "hermes"), env=env), World(), env=env)
+    ref = ModelRef(provider="openai-codex", model="gpt-5.4")
+    assert models.resolver.can_reach(ref)
+    # It is never chosen by itself.
+    assert not list(models.resolver.rank_candidates())
+    assert not models.resolver.can_reach(ModelRef(provider="qwen-oauth", model="m"))
+    await models.close()

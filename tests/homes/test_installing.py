@@ -17,7 +17,7 @@ from hermes.config.extras import DISTRIBUTION, EXTRAS, need_extra
 from tests.homes.fresh_environment import SECONDS, FreshEnvironment, build_wheel_of
 
 ROOT = Path(__file__).parents[2]
-FILES = ("pyproject.toml", "README.md", "LICENSE", "src")
+FILES = ("pyproject.toml", "README.md", "LICENSE", "scripts/bin", "src")
 
 
 def copy_of_the_source(folder: Path, version: str = "") -> Path:

@@ -162,6 +162,7 @@ SPEAKS: dict[str, tuple[str, ...]] = {
     "opencode-go": ("deepseek", "others"),
     "opencode-zen": ("deepseek",),
     "openrouter": ("openrouter",),
+    "vertex": ("google",),
     "xiaomi": ("deepseek",),
     "zai": ("deepseek",),
 }

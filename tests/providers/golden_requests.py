@@ -39,10 +39,12 @@ MORE: dict[str, tuple[tuple[str, str], ...]] = {
     "deepseek": (("deepseek/deepseek-flash", ""),),
     "kimi-coding": (("kimi-k2.6", ""), ("kimi-k2.7-code", ""), ("kimi-k3", "sk-kimi-0123456789")),
     "gemini": (("google/gemini-2.5-pro", ""),),
+    "vertex": (("claude-sonnet-4.5", ""),),
     "xai": (("grok-4-fast-non-reasoning", ""), ("grok-4", "")),
 }
 ADDRESSES = {
     "azure-foundry": "https://mine.services.ai.azure.com/openai/v1",
+    "vertex": "https://aiplatform.googleapis.com/v1/projects/p/locations/global",
     "custom": "http://127.0.0.1:11434/v1",
 }
 KEY = "sk-golden-0123456789"

@@ -108,6 +108,8 @@ class App:
         self.shared.offer_web()
         adapt = adapt or (lambda _id, _deps: None)
         session_id = await self._requested_id(request)
+        if session_id and not request.keep_id and not self.context.settings.compression.in_place:
+            session_id = await self.archive.continue_compacted(session_id)
         session = await (
             self._builder.resume(session_id, request, adapt)
             if session_id
@@ -243,5 +245,9 @@ class App:
         """The id of the session to resume; "" for a new one."""
         name = request.resume or request.newest
         if name:
-            return await self.archive.find(name)
-        return "" if request.newest is None else await self.archive.newest(request.source)
+            found = await self.archive.find(name)
+        elif request.newest is None:
+            return ""
+        else:
+            found = await self.archive.newest(request.source)
+        return found if request.keep_id else await self.archive.find_continuation(found)

@@ -212,14 +212,13 @@ class FileReader:
         self._findings.append(warning("wrong_type", message, fix=fix, key=key))
 
     def _report_unknown(self, path: KeyPath, value: JsonValue) -> None:
-        from hermes.config.unsupported import is_harmless, unsupported_reason
+        from hermes.config.unsupported import unsupported_reason
 
         key = format_key(path)
         if reason := unsupported_reason(path):
-            if not is_harmless(path, value):
-                message = f"config.yaml: {key} has no effect: {reason}"
-                fix = f"remove it with `hermes config unset {key}`"
-                self._findings.append(warning("unsupported_key", message, fix=fix, key=key))
+            message = f"config.yaml: {key} has no effect: {reason}"
+            fix = f"remove it with `hermes config unset {key}`"
+            self._findings.append(warning("unsupported_key", message, fix=fix, key=key))
             return
         near = suggest_keys(path)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -67,6 +67,9 @@ class CompressionSettings(Value):
     abort_on_summary_failure: Annotated[
         bool, "If the summary fails, remove no messages; end the turn if the prompt does not fit."
     ] = False
+    in_place: Annotated[
+        bool, "Keep the session after a compaction; false: the next message starts a child session."
+    ] = True
     hygiene_hard_message_limit: Annotated[
         Positive, "Number of messages that triggers compaction."
     ] = 5_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hermes.codec.values import JsonValue
 from hermes.config.schema import KeyPath, format_key
 
 _NO_GATEWAY = "the gateway has no such setting in this version"
@@ -13,10 +12,6 @@ _TOOL_SEARCH = "tools beyond `context.direct_tool_tokens` are always found by se
 
 # A key, or a section with everything below it.
 REASONS: dict[str, str] = {
-    "compression.in_place": (
-        "conversations are always compacted in place, and the journal keeps every message; "
-        "`/branch` starts a separate session"
-    ),
     "agent.image_input_mode": "images are sent to models that accept them",
     "agent.gateway_timeout_warning": _NO_GATEWAY,
     "agent.gateway_notify_interval": _NO_GATEWAY,
@@ -43,8 +38,6 @@ REASONS: dict[str, str] = {
     "voice": "this version has no voice input",
     "auxiliary.skills_hub": "skills are installed without a model",
 }
-# Values that change nothing.
-_HARMLESS: dict[str, JsonValue] = {"compression.in_place": True}
 
 
 def unsupported_reason(path: KeyPath) -> str:
@@ -53,9 +46,3 @@ def unsupported_reason(path: KeyPath) -> str:
         if reason := REASONS.get(format_key(path[:length])):
             return reason
     return ""
-
-
-def is_harmless(path: KeyPath, value: JsonValue) -> bool:
-    """Whether an unsupported setting asks for what happens anyway."""
-    key = format_key(path)
-    return key in _HARMLESS and value is _HARMLESS[key]

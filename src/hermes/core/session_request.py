@@ -29,6 +29,7 @@ class SessionRequest(Value):
     worktree      give a new session its own git worktree
     brings_tools  make `tool_search` available
     tell_id       put the id of the session into the prompt
+    keep_id       the session is addressed by its id, so a compaction never moves it to a child
     stay          do not change to the folder of a resumed session
     """
 
@@ -51,6 +52,7 @@ class SessionRequest(Value):
     worktree: bool = False
     brings_tools: bool = False
     tell_id: bool = False
+    keep_id: bool = False
     stay: bool = False
 
     def with_extra(self, extra: str) -> SessionRequest:

@@ -109,6 +109,10 @@ class Accounts:
         name = self.known_name(provider)
         return bool(self._vendor(name).keys) or name not in self.logins()
 
+    def has_other_program(self, provider: str) -> bool:
+        """Return whether another program on this machine may have a login for the provider."""
+        return self.store.key_sources(provider).has_other_program
+
     def has_keyring(self) -> bool:
         return self.store.keyring.is_installed()
 
@@ -161,7 +165,7 @@ class Accounts:
 
     def _needs_pool(self, name: str, vendor: Vendor, keys: list[EnvironmentKey]) -> bool:
         """Return whether the provider needs a key pool."""
-        if len(keys) > 1 or (keys and vendor.login == "copilot"):
+        if len(keys) > 1 or (keys and vendor.login in ("copilot", "vertex")):
             return True
         if not self._has_file():
             return not keys and not vendor.key_optional and vendor.name != CUSTOM

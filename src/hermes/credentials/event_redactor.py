@@ -111,6 +111,8 @@ class SecretEventRedactor:
 
     def durable(self, event: DurableEvent) -> DurableEvent:
         if type(event) in _WITHOUT_TEXT:
+            if type(event) is ToolStarted:
+                self._redactor.load_soon()
             return event
         if type(event) not in _CHECKED_BEFORE:
             self._redactor.refresh()

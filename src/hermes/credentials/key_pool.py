@@ -29,10 +29,16 @@ _REASONS: dict[str, Reason] = {"rate_limit": "rate_limit", "billing": "billing",
 
 
 def no_key_error(
-    provider: str, keys: Sequence[StoredKey], state_of: Callable[[StoredKey], KeyState], now: float
+    provider: str,
+    keys: Sequence[StoredKey],
+    state_of: Callable[[StoredKey], KeyState],
+    now: float,
+    *,
+    cause: str = "",
 ) -> ProviderError:
     """Build the error for a provider without a usable key. `retry_after` is None if no key is in
-    cooldown, because waiting does not help then."""
+    cooldown, because waiting does not help then. `cause` is why the last token could not be
+    refreshed."""
     states = [state_of(key) for key in keys if not key.dead]
     state = min(
         (state for state in states if state.in_cooldown(now)),
@@ -40,13 +46,16 @@ def no_key_error(
         default=None,
     )
     if state is None:
-        return ProviderError(_missing_message(provider, keys), reason="auth")
+        return ProviderError(cause or _missing_message(provider, keys), reason="auth")
     seconds = state.until - now
     all_keys = f"All {len(keys)} {provider} keys are" if len(keys) > 1 else f"The {provider} key is"
     soon = seconds <= (MAX_WAIT_SECONDS if state.rests == "rate_limit" else _SOON_SECONDS)
-    return ProviderError(
+    text = (
         f"{all_keys} in cooldown ({_WHY[state.rests]}) for another {format_duration(seconds)}; "
-        f"add one with `hermes auth add {provider}`, or see `hermes auth list {provider}`.",
+        f"add one with `hermes auth add {provider}`, or see `hermes auth list {provider}`."
+    )
+    return ProviderError(
+        cause or text,
         reason=_REASONS[state.rests],
         status=state.code,
         retryable=soon,
@@ -102,17 +111,21 @@ class SharedKeyPool:
         self._last = ""
 
     async def pick(self, *, avoid: frozenset[str] = frozenset(), again: str = "") -> Credential:
+        cause = ""
         while True:
             keys = await self._keys()
             self._health.refresh()
             able = [key for key in keys if key.id not in avoid and self._is_usable(key)]
             claimed = await self._claim_one(able, keys, again)
             if claimed is None:
-                await self._wait_for_probe(keys, avoid)
+                await self._wait_for_probe(keys, avoid, cause)
                 continue
             key, probe = claimed
             fresh = await self._refresh_if_needed(key)
-            if fresh is None:
+            if isinstance(fresh, RefreshFailed):
+                if not key.own:
+                    text = fresh.text.rstrip(".")
+                    cause = f"The {key.provider} login of {key.label} failed: {text}."
                 avoid = avoid | {key.id}
                 continue
             self._last = key.id
@@ -193,16 +206,19 @@ class SharedKeyPool:
                 turn = (*order[start:], *order[:start])
                 return min(able, key=lambda key: turn.index(key.id))
 
-    async def _wait_for_probe(self, keys: tuple[StoredKey, ...], avoid: frozenset[str]) -> None:
+    async def _wait_for_probe(
+        self, keys: tuple[StoredKey, ...], avoid: frozenset[str], cause: str
+    ) -> None:
         """Wait a moment if another task is probing a key; raise ProviderError otherwise."""
         now = self._world.clock.now()
         candidates = (key for key in keys if key.id not in avoid and not key.dead)
         if not any(self._health.state_of(key).is_being_probed(now) for key in candidates):
-            raise no_key_error(self._sources.provider, keys, self._health.state_of, now)
+            provider, state_of = self._sources.provider, self._health.state_of
+            raise no_key_error(provider, keys, state_of, now, cause=cause)
         await self._world.clock.sleep(_LOOK_AGAIN_SECONDS)
 
-    async def _refresh_if_needed(self, key: StoredKey) -> StoredKey | None:
-        """Return the key with a valid token, refreshed if needed; None if that fails."""
+    async def _refresh_if_needed(self, key: StoredKey) -> StoredKey | RefreshFailed:
+        """Return the key with a valid token, refreshed if needed."""
         key = self._refresher.current(key)
         now = self._world.clock.now()
         if not key.renewal_token or not key.expires_within(self._refresher.skew_seconds, now):
@@ -214,7 +230,7 @@ class SharedKeyPool:
             return key
         if not (fresh.final and key.own):
             await self._health.start_cooldown(key, _refresh_error(fresh))
-        return None
+        return fresh
 
     async def _accept(self, credential: Credential) -> None:
         self._strikes.pop(credential.id, None)

@@ -176,6 +176,8 @@ class KeySources:
             return replace(key, dead=True, note=f"{login.name} does not accept classic tokens")
         if login.exchange_url and not key.renewal_token:
             key = replace(key, renewal_token=key.key, key="", oauth=True, scope=LOGIN)
+        if login.flow == "google" and not key.renewal_token:
+            key = replace(key, renewal_token=key.key, key="", oauth=True)
         is_token = login.bearer_prefix and key.key.startswith(login.bearer_prefix)
         if not key.oauth and not is_token:
             return key

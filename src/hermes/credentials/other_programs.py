@@ -11,9 +11,16 @@ from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.yaml_parser import BadYaml, parse_text
 from hermes.credentials.auth_file import Signature, file_signature
+from hermes.credentials.google import (
+    GCLOUD_FILE,
+    GCLOUD_FOLDER,
+    GCLOUD_LOGIN,
+    GCLOUD_VARIABLE,
+    parse_credentials,
+)
 from hermes.credentials.oauth.client import as_number, jwt_claims
 from hermes.credentials.stored_key import StoredKey, borrowed_key
-from hermes.providers.endpoint import LOGIN
+from hermes.providers.endpoint import GOOGLE_FILE, LOGIN
 
 _PROGRAM_SECONDS = 5.0
 _MOST_BYTES = 1_000_000
@@ -34,6 +41,7 @@ class LoginProgram(Value):
     file: str
     command: str  # refreshes the login
     variable: str = ""  # overrides its folder
+    scope: str = LOGIN  # where its tokens may be sent; see `StoredKey.scope`
 
 
 class OtherPrograms:
@@ -71,6 +79,9 @@ async def _read(program: LoginProgram, path: Path) -> StoredKey | None:
     fields = program.parse(data)
     if not fields.get("key") and program.source == "gh_cli":
         fields = {"key": await read_gh_token()}
+    if fields.get("key") and program.source == "gcloud":
+        # The file is exchanged for a token; `google.py` reads it when one is needed.
+        fields = {"key": str(path)}
     if not fields.get("key") or not isinstance(fields["key"], str):
         return None
     return borrowed_key(
@@ -78,7 +89,7 @@ async def _read(program: LoginProgram, path: Path) -> StoredKey | None:
         program.source,
         label=program.label,
         oauth=True,
-        scope=LOGIN,
+        scope=program.scope,
         note=f"refresh it with `{program.command}`",
         **fields,
     )
@@ -128,6 +139,11 @@ def _parse_gh(data: bytes) -> Fields:
     except BadYaml:
         return {}
     return {"key": host.get("oauth_token")} if isinstance(host, dict) else {}
+
+
+def _parse_gcloud(data: bytes) -> Fields:
+    credentials = parse_credentials(data)
+    return {} if credentials is None else {"key": credentials.refresh_token}
 
 
 async def read_gh_token(program: str = "gh") -> str:
@@ -199,5 +215,16 @@ LOGIN_PROGRAMS = (
         file="hosts.yml",
         variable="GH_CONFIG_DIR",
         command="gh auth login",
+    ),
+    LoginProgram(
+        source="gcloud",
+        parse=_parse_gcloud,
+        provider="vertex",
+        label="gcloud CLI",
+        folder=GCLOUD_FOLDER,
+        file=GCLOUD_FILE,
+        variable=GCLOUD_VARIABLE,
+        command=GCLOUD_LOGIN,
+        scope=GOOGLE_FILE,
     ),
 )

@@ -3,6 +3,7 @@ use."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 SHORTEST = 6
 _CACHE_SIZE = 256
 _CACHED_CHARS = 200_000
+# How long after the start of a tool the rules are loaded, and a text that needs all of them.
+_LOAD_SECONDS = 0.05
+_SAMPLE = "user@host: exit_code=0 [2/3] 12:34:56 https://localhost:8080/a?b=c {'path': '/usr/bin'}"
 
 
 class SecretSource:
@@ -60,6 +64,7 @@ class SecretRedactor:
         self._sources = [SecretSource(self._configured_values, home.env_file)]
         self._values: set[str] = set()
         self._redactor: Redactor | None = None
+        self._is_loading = False
         self._lock = Lock()
         self._clean: dict[tuple[str, str], str] = {}
         self._harmless: set[str] = set()
@@ -206,6 +211,14 @@ class SecretRedactor:
     @property
     def redactor(self) -> Redactor:
         return self._redactor or self.load()
+
+    def load_soon(self) -> None:
+        """Load the rules while a tool runs, so that its result need not wait for them. A tool that
+        ends earlier loads them itself."""
+        if not self._is_loading:
+            self._is_loading = True
+            loop = asyncio.get_running_loop()
+            loop.call_later(_LOAD_SECONDS, lambda: self.redactor.redact(_SAMPLE))
 
     def load(self) -> Redactor:
         """Load the rules, so that every encoding of a value is found."""

@@ -9,6 +9,7 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import ConfigError
 from hermes.core.world import World
 from hermes.credentials.auth_file import DEAD, AuthEntry, AuthFile
+from hermes.credentials.google import request_google_token
 from hermes.credentials.key_sources import KeySources
 from hermes.credentials.oauth.client import (
     OAuthErrorResponse,
@@ -73,7 +74,8 @@ class TokenRefresher:
             return RefreshFailed(text=key.note or "it cannot be refreshed")
         try:
             login = await discover_endpoints(login, http=self._http)
-            if key.own:
+            # A credentials file belongs to its owner, even if a person entered its path here.
+            if key.own and login.flow != "google":
                 return await self._refresh_own(key, stale, login)
             return await self._refresh_borrowed(key, stale, login)
         except ConfigError as error:
@@ -88,8 +90,13 @@ class TokenRefresher:
         tokens = await self._request(login, key.renewal_token, key.client_id)
         if isinstance(tokens, OAuthErrorResponse):
             return RefreshFailed(text=tokens.message, final=tokens.is_final)
+        account = {login.account_header: tokens.account_id} if tokens.account_id else {}
         self._exchanged_keys[key.id] = fresh = replace(
-            key, key=tokens.access_token, expires_at=tokens.expires_at, url=tokens.url or key.url
+            key,
+            key=tokens.access_token,
+            expires_at=tokens.expires_at,
+            url=tokens.url or key.url,
+            headers={**key.headers, **(account if login.account_header else {})},
         )
         return fresh
 
@@ -148,6 +155,8 @@ class TokenRefresher:
         self, login: Login, token: str, client_id: str
     ) -> TokenSet | OAuthErrorResponse:
         clock = self._world.clock
+        if login.flow == "google":
+            return await request_google_token(token, http=self._http, now=clock.now())
         if login.exchange_url:
             return await exchange_token(login, token, http=self._http, clock=clock)
         endpoint = login.token_endpoint(client_id)

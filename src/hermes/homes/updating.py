@@ -16,7 +16,7 @@ from hermes.core.errors import ConfigError
 from hermes.homes.installation import Installation, installer, own_distribution, run_program
 from hermes.version import __version__
 
-ENTRY_POINT = "hermes = hermes.surfaces.cli.entry:main"
+START = "from hermes.surfaces.cli.entry import main"
 NETWORK = "check the network and try again"
 
 
@@ -191,10 +191,10 @@ def check_identity(folder: str) -> str:
         texts = {
             name.rpartition("/")[2]: archive.read(name).decode()
             for name in archive.namelist()
-            if name.endswith((".dist-info/METADATA", ".dist-info/entry_points.txt"))
+            if name.endswith((".dist-info/METADATA", ".data/scripts/hermes"))
         }
-    metadata, entries = Parser().parsestr(texts["METADATA"]), texts.get("entry_points.txt", "")
-    if metadata["Name"] != DISTRIBUTION or ENTRY_POINT not in entries:
+    metadata, script = Parser().parsestr(texts["METADATA"]), texts.get("hermes", "")
+    if metadata["Name"] != DISTRIBUTION or START not in script:
         raise ConfigError(
             f"{metadata['Name']} on the package index is not this Hermes; nothing was changed. "
             "Update from a clone of the repository instead."

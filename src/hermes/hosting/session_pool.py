@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from hermes.app.app import App
 from hermes.app.session_builder import AdaptDeps
+from hermes.codec.values import replace
 from hermes.core.errors import SessionBusy
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
@@ -81,6 +82,7 @@ class SessionPool:
         if slot.session is None:
             # Many sessions that open at once must not block the event loop.
             await self._app.context.world.pacer.wait()
+            request = replace(request, keep_id=True)
             slot.session = await self._app.open(request, adapt=adapt)
             if self._with_tasks:
                 self._app.start_session_tasks(slot.session)

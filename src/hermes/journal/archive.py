@@ -131,6 +131,14 @@ class SessionArchive:
     async def fork(self, session_id: str, *, at: int | None = None, title: str = "") -> str:
         return await sessions.fork(self._journal, session_id, at=at, title=title)
 
+    async def find_continuation(self, session_id: str) -> str:
+        """Return the newest session that continues this one after compactions."""
+        return await sessions.find_continuation(self._journal, session_id)
+
+    async def continue_compacted(self, session_id: str) -> str:
+        """Return the session in which a conversation continues: a child after a compaction."""
+        return await sessions.continue_compacted(self._journal, session_id)
+
     async def export(
         self, ids: Sequence[str] | None, *, redact: Redact | None
     ) -> AsyncIterator[bytes]:

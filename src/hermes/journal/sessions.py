@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from hermes.codec.values import Value, replace
 from hermes.core.commands import Archive, Command, Retitle
 from hermes.core.errors import NotFound, SessionBusy, UsageError
 from hermes.core.events import (
     Archived,
+    Compacted,
     DurableEvent,
     ModelSwitched,
     Record,
+    SessionEnded,
     SessionOpened,
     TitleChanged,
 )
+from hermes.core.transcript import fold
 from hermes.journal import titles
 from hermes.journal.journal import SqliteJournal, encode_events
 from hermes.journal.listing import SessionFilter, info_of, select
@@ -22,6 +26,16 @@ from hermes.journal.reading import history_segments, read_session
 from hermes.journal.transaction import Transaction
 
 NEAR = 5
+COMPRESSION = "compression"
+"""Why a session ended whose conversation continues in a child."""
+# The child is the first fork of such a session at its end.
+_CONTINUATION = (
+    "SELECT child.id FROM sessions AS own JOIN summaries ON summaries.session = own.session"
+    " JOIN sessions AS child ON child.parent = own.session"
+    " WHERE own.id = ?1 AND end_reason = ?2"
+    " AND child.parent_n = (SELECT max(n) FROM log WHERE log.session = own.session)"
+    " ORDER BY child.session LIMIT 1"
+)
 
 
 class Lineage(Value):
@@ -120,6 +134,41 @@ async def fork(
         return new_id
 
     return await journal.writing(work)
+
+
+async def find_continuation(journal: SqliteJournal, session_id: str) -> str:
+    """Return the newest session that continues this one after compactions, or the id itself."""
+
+    def work(db: sqlite3.Connection) -> str:
+        found = session_id
+        while below := db.execute(_CONTINUATION, (found, COMPRESSION)).fetchone():
+            found = below[0]
+        return found
+
+    return await journal.reading(work)
+
+
+async def continue_compacted(journal: SqliteJournal, session_id: str) -> str:
+    """Return the session in which a conversation continues. If it was compacted in its newest
+    session, end that session and continue in a child. Unfinished work is finished first, where it
+    began. Raise SessionBusy when another process has the session open."""
+    session_id = await find_continuation(journal, session_id)
+    lease = await journal.acquire(session_id)
+    try:
+        records, _ = await journal.reading(lambda db: read_session(db, session_id))
+        transcript = fold(records)
+        own = transcript.opened.parent_n if transcript.opened else 0
+        if transcript.turn_id or transcript.waiting or not _was_compacted(records, own):
+            return session_id
+        if records[-1].event != SessionEnded(reason=COMPRESSION):
+            await journal.append(lease, [SessionEnded(reason=COMPRESSION)])
+        return await fork(journal, session_id)
+    finally:
+        await journal.release(lease)
+
+
+def _was_compacted(records: Sequence[Record], after: int) -> bool:
+    return any(isinstance(each.event, Compacted) for each in records if each.n > after)
 
 
 async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:

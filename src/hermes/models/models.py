@@ -72,7 +72,9 @@ class Models:
         self.cooldowns = ModelCooldowns(world.clock)
         self.side_cooldowns = ModelCooldowns(world.clock)
         catalogue = load_catalogue(config.home.root / VENDORS)
-        self.resolver = Resolver(config, catalogue, listing_cache, self._login_names)
+        self.resolver = Resolver(
+            config, catalogue, listing_cache, self._login_names, self._has_other_program
+        )
         self.is_secret = is_secret
         self.home = config.home
         self._config = config
@@ -341,6 +343,9 @@ class Models:
         endpoint = self.endpoint(server.endpoint.model, CUSTOM)
         why = "a server on this machine; nothing else is configured"
         return replace(choice_of(endpoint, line=server.line), why=why)
+
+    def _has_other_program(self, provider: str) -> bool:
+        return self.accounts.has_other_program(provider)
 
     def _login_names(self) -> tuple[str, ...]:
         """Return the providers with credentials in auth.json, the active login first."""

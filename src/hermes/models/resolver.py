@@ -53,7 +53,8 @@ class ResolvedKey(NamedTuple):
 
 class Resolver:
     """Resolves model references to endpoints, for chats, jobs, sub-sessions and side tasks.
-    `logged_in` lists the providers with credentials in auth.json."""
+    `logged_in` lists the providers with credentials in auth.json; `has_other_program` returns
+    whether another program may have a login for a provider."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class Resolver:
         catalogue: ModelCatalogue,
         listings: ModelListingCache,
         logged_in: Callable[[], tuple[str, ...]] = tuple,
+        has_other_program: Callable[[str], bool] = lambda _provider: False,
     ) -> None:
         self.catalogue = catalogue
         self.providers = ProviderNames(catalogue, config.settings.providers)
@@ -72,6 +74,7 @@ class Resolver:
         self._listings = listings
         self._learned = LearnedWindows(config.home.root / LEARNED)
         self._logged_in = logged_in
+        self._has_other_program = has_other_program
         self.cache: TtlCache[Endpoint] = TtlCache()
 
     def candidates(self) -> tuple[Candidate, ...]:
@@ -219,6 +222,11 @@ class Resolver:
         variable = entry.vendor.url_env
         if variable and (url := self._config.secrets.get(variable)) and not entry.server:
             return ResolvedAddress(url, "env")
+        if entry.vendor.login == "vertex":
+            # Imported on demand: few homes use it.
+            from hermes.credentials.google import vertex_url
+
+            return ResolvedAddress(vertex_url(self._config.secrets.get), "env")
         return ResolvedAddress(entry.default_url, "config" if entry.default_url else "")
 
     def _key(self, entry: ProviderEntry, ref: ModelRef, address: ResolvedAddress) -> ResolvedKey:
@@ -272,7 +280,7 @@ class Resolver:
         vendor = entry.vendor
         if endpoint.is_local or vendor.key_optional or vendor.login == "none":
             return True
-        return entry.name in self._logged_in()
+        return entry.name in self._logged_in() or self._has_other_program(entry.name)
 
     def _no_key(self, entry: ProviderEntry, ref: ModelRef) -> str:
         name = ref.key_env or entry.own.key_env

@@ -95,6 +95,8 @@ def is_plausible_key(key: str) -> bool:
     return not (framed or set(key) <= set("*xX.-_•…"))
 
 
+GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+"""The variable with the path of a Google credentials file, which is exchanged for tokens."""
 AWS_PREFIX = "aws4:"
 """Begins a key that consists of AWS credentials, with which requests are signed."""
 _AWS_SECRET = "AWS_SECRET_ACCESS_KEY"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 import time
 from collections.abc import Mapping
@@ -260,6 +259,8 @@ def _span(value: str, *, now: float) -> float | None:
         if re.match(_DURATION, value):
             amounts = re.findall(_DURATION, value)
             return sum(float(amount) * _UNITS[unit] for amount, unit in amounts)
+        import calendar  # on demand: few servers send dates
+
         for form in _DATES:
             with suppress(ValueError):
                 return max(0.0, calendar.timegm(time.strptime(value, form)) - now)

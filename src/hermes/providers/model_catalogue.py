@@ -41,11 +41,13 @@ from hermes.providers.profile_building import (
 )
 
 API_MODES: dict[str, WireName] = {mode: wire for wire, mode in API_MODE_NAMES.items()}
-Login = Literal["api_key", "oauth_device_code", "oauth_pkce", "oauth_external", "copilot", "none"]
+Login = Literal[
+    "api_key", "oauth_device_code", "oauth_pkce", "oauth_external", "copilot", "vertex", "none"
+]
 PACKED = Path(__file__).with_name("model_catalogue.json")
 _OWN_RESPONSES = ("api.openai.com", "chatgpt.com", "api.x.ai")
 _NO_OPTIONS = RequestOptions()
-_DATE = r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
+_DATE = r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
 
 
 class WireRule(Value):
@@ -82,6 +84,8 @@ class Vendor(Value):
     url: str = ""
     url_env: str = ""
     suffix: str = ""
+    paths: dict[WireName, str] = {}
+    predict: bool = False
     models_url: str = ""
     routes: tuple[VendorRoute, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -262,6 +266,7 @@ class ModelCatalogue(Value):
             address, vendor=vendor, model=model, key=key, api_mode=api_mode, saved=saved
         )
         profile = self.profile(vendor, wire, model, url=address, key=key, server=server, info=info)
+        address = address.rstrip("/") + vendor.paths[wire] if wire in vendor.paths else address
         takes = (*vendor.takes, *(self.servers[server].takes if server in self.servers else ()))
         # Reasoning in the messages format fixes the temperature.
         fixed = self.family(model, vendor).temperature == "omitted"

@@ -53,7 +53,7 @@ def spell_for_vendor(vendor: Vendor, model: str) -> str:
         maker, slash, rest = model.partition("/")
         if slash and maker.lower() in (vendor.name, *vendor.aliases, *vendor.slugs):
             model = rest
-    if vendor.hyphens and model.startswith("claude"):
+    if vendor.hyphens and model.rpartition("/")[2].startswith("claude"):
         model = model.replace(".", "-")
     return model.lower() if vendor.lower else model
 
@@ -64,10 +64,10 @@ def split_model_ref(catalogue: ModelCatalogue, text: str) -> tuple[Vendor | None
     head, colon, rest = text.partition(":")
     vendor = catalogue.vendor(head.strip().lower()) if colon and rest.strip() else None
     variant = any(rest in each.suffixes for each in catalogue.vendors.values())
-    tag = "/" not in rest and re.fullmatch(_TAG, rest.strip(), re.IGNORECASE)
-    if vendor is None or variant or tag:
+    if vendor is None or variant:
         return None, text
-    return vendor, rest.strip()
+    tag = "/" not in rest and re.fullmatch(_TAG, rest.strip(), re.IGNORECASE)
+    return (None, text) if tag else (vendor, rest.strip())
 
 
 def newest_match(catalogue: ModelCatalogue, word: str, models: Iterable[str]) -> str:

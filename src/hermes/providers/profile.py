@@ -107,6 +107,7 @@ class ModelProfile(Value):
     conversation_field, conversation_header
                    the field and header for the conversation id, used for cache routing
     conversation   that id; "" derives it from the start of the conversation
+    predict        the messages format names the model in the path, as Vertex AI requires
     initiator      the header that distinguishes user requests ("user") from follow-ups ("agent")
     omit           top-level request fields that the endpoint refuses
     extra          top-level request fields that the endpoint requires
@@ -134,6 +135,7 @@ class ModelProfile(Value):
     says_name: bool = False
     conversation_field: str = ""
     conversation_header: str = ""
+    predict: bool = False
     conversation: str = ""
     initiator: str = ""
     omit: tuple[str, ...] = ()

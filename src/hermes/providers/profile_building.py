@@ -66,6 +66,7 @@ def build_profile(
         says_name=vendor.says_name,
         conversation_field=vendor.conversation_field,
         conversation_header=vendor.conversation_header,
+        predict=vendor.predict,
         initiator=vendor.initiator,
         omit=vendor.omit,
         extra=vendor.extra,

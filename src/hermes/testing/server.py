@@ -23,7 +23,7 @@ from hermes.testing.observers import WaitableCounter, notify_observers, running_
 from hermes.testing.request import Request, Violation
 from hermes.testing.responder import Bill, Prices, ScriptedResponder, body_of
 from hermes.testing.steps import Rule, Step, says
-from hermes.testing.wires.table import wire_of
+from hermes.testing.wires.table import named_body, wire_of
 
 BORN = 1_700_000_000
 
@@ -212,7 +212,7 @@ class ScriptedServer:
             raw=incoming.raw,
             at=self._clock.now(),
             wire=wire,
-            body=body_of(incoming.raw),
+            body=named_body(body_of(incoming.raw), incoming.path),
         )
         kept.append(request)
         if self._keep is not None:

@@ -110,7 +110,7 @@ async def test_an_edit_is_asked_about_with_its_diff(
         session = await opened(client, project)
         await client.say(session, "change it")
         [(about, options)] = client.asked
-        assert options == ["allow_once", "allow_session", "deny"]
+        assert options == ["allow_once", "allow_session", "allow_folder", "deny"]
         assert about.content is not None
         [diff] = about.content
         assert isinstance(diff, FileEditToolCallContent)
@@ -118,6 +118,27 @@ async def test_an_edit_is_asked_about_with_its_diff(
         assert Path(diff.path) == project / "notes.txt"
         assert client.endings == ["completed" if written else "failed"]
     assert (project / "notes.txt").read_text() == ("second\n" if written else "first\n")
+
+
+async def test_writing_can_be_allowed_in_a_folder(tmp_path: Path, project: Path) -> None:
+    steps = [
+        calls("write_file", path="docs/a.md", content="a"),
+        calls("write_file", path="docs/deep/b.md", content="b"),
+        calls("write_file", path="c.md", content="c"),
+        says("Done."),
+    ]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        client.answers = ["allow_folder", "deny"]
+        session = await opened(client, project)
+        await client.say(session, "write them")
+        # The folder covers its subfolders, and nothing else.
+        assert client.endings == ["completed", "completed", "failed"]
+        first, second = (about.title or "" for about, _ in client.asked)
+        assert "docs/a.md" in first and "c.md" in second
+    assert (project / "docs/deep/b.md").read_text() == "b"
 
 
 async def test_a_question_that_the_editor_never_answers_counts_as_no(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from typing import Any
 
 import pytest
@@ -183,6 +184,30 @@ def test_compaction_is_reported_to_the_event_callback(programs: Programs) -> Non
         "in_place": True,
         "compression_count": 1,
     }
+
+
+def test_a_compaction_can_continue_in_a_child_session(programs: Programs) -> None:
+    seen: list[dict[str, Any]] = []
+    steps = [says(f"answer {n} " + "word " * 3000) for n in range(30)]
+    agent = programs.agent(
+        *steps,
+        event_callback=lambda name, body: seen.append(body) if name == "session:compress" else None,
+        max_tokens=1000,
+    )
+    settings = "model:\n  context_length: 12000\ncompression:\n  in_place: false\n"
+    programs.write_home("config.yaml", settings)
+    results = [agent.run_conversation(f"question {n} " + "text " * 500) for n in range(8)]
+    assert seen
+    first = seen[0]
+    assert not first["in_place"]
+    assert first["old_session_id"] == results[0]["session_id"] != first["session_id"]
+    # Each compaction ends a session, and the next turn runs in its child.
+    for before, after in itertools.pairwise(seen):
+        assert before["session_id"] == after["old_session_id"]
+    assert agent.session_id == seen[-1]["session_id"]
+    assert {body["session_id"] for body in seen[:-1]} <= {each["session_id"] for each in results}
+    counts = [body["compression_count"] for body in seen]
+    assert counts == sorted(set(counts))
 
 
 def test_an_interrupted_result_has_no_pending_steer(programs: Programs) -> None:

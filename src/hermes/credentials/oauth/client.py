@@ -36,7 +36,7 @@ class TokenEndpoint(Value):
     """A token endpoint, and how this client identifies itself there (RFC 6749 §2.3)."""
 
     url: str
-    client_id: str
+    client_id: str = ""  # "" if the grant itself names the client
     client_secret: str = ""
     auth_method: AuthMethod = "client_secret_post"
     body: BodyFormat = "form"
@@ -46,7 +46,8 @@ class TokenEndpoint(Value):
     def client_fields(self) -> dict[str, str]:
         in_body = self.client_secret and self.auth_method == "client_secret_post"
         secret = {"client_secret": self.client_secret} if in_body else {}
-        return {"client_id": self.client_id, **secret}
+        client = {"client_id": self.client_id} if self.client_id else {}
+        return {**client, **secret}
 
     def form(self, grant: Mapping[str, str]) -> dict[str, str]:
         """Return the fields of a token request."""

@@ -12,8 +12,9 @@ from urllib.parse import urlencode
 
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value, replace
-from hermes.core.errors import ProviderError
+from hermes.core.errors import ConfigError, ProviderError
 from hermes.core.world import Clock
+from hermes.credentials.google import HOW_TO
 from hermes.credentials.oauth.client import (
     UNREACHABLE,
     OAuthErrorResponse,
@@ -212,6 +213,8 @@ _FLOWS = {"device": device_login, "codex": codex_login, "pkce": browser_login}
 
 async def log_in(login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock) -> TokenSet:
     """Log in. Raise ConfigError without a client id, ProviderError if the login fails."""
+    if login.flow == "google":
+        raise ConfigError(f"{login.name} has no login of its own; {HOW_TO}.")
     if not login.client_id:
         raise missing_client_error(login)
     login = await discover_endpoints(login, http=http)

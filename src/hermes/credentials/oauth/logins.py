@@ -34,7 +34,7 @@ class Login(Value, forbid_unknown_fields=True):
     """The login of one vendor; logins.toml documents the fields."""
 
     provider: str
-    flow: Literal["device", "codex", "pkce"]
+    flow: Literal["device", "codex", "pkce", "google"]
     label: str = ""
     client_id: str = ""
     client_secret: str = ""
@@ -222,7 +222,7 @@ async def revoke_token(login: Login, token: str, *, client_id: str, http: HttpCl
 async def discover_endpoints(login: Login, *, http: HttpClient) -> Login:
     """Fill in missing endpoints from the issuer's metadata; raise ConfigError."""
     wanted = ("token_url", "authorize_url" if login.flow == "pkce" else "device_url")
-    if login.flow == "codex" or all(getattr(login, name) for name in wanted):
+    if login.flow in ("codex", "google") or all(getattr(login, name) for name in wanted):
         return login
     if not login.issuer:
         raise ConfigError(f"The login for {login.provider} has no issuer; set one in oauth.toml.")

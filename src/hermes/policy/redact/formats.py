@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from hermes.policy.patterns import regex
@@ -80,7 +80,7 @@ def _first_letters(pattern: str) -> set[str]:
 
 @cache
 def formats() -> FormatTable:
-    file = files("hermes.policy.redact").joinpath("formats.txt")
+    file = Path(__file__).with_name("formats.txt")
     return FormatTable(file.read_text(encoding="utf-8"))
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from heapq import nlargest
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 
 from hermes.codec.values import Value
 from hermes.policy.patterns import regex
@@ -155,7 +155,7 @@ def _followers(passage: str) -> Iterator[str]:
 @cache
 def _weights() -> dict[str, dict[str, int]]:
     """Return the weights in hundredths, by family of features."""
-    text = files("hermes.policy.scan").joinpath("weights.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("weights.txt").read_text(encoding="utf-8")
     found: dict[str, dict[str, int]] = {}
     for line in text.splitlines():
         name, tab, weight = line.rpartition("\t")

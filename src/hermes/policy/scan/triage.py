@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from heapq import nlargest
-from importlib.resources import files
+from pathlib import Path
 
 from hermes.policy.patterns import regex
 
@@ -83,7 +83,7 @@ class StemScores(dict[str, int]):
 
 @cache
 def stem_scores() -> StemScores:
-    text = files("hermes.policy.scan").joinpath("triage.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("triage.txt").read_text(encoding="utf-8")
     pairs = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
     return StemScores({stem: int(score) for stem, score in pairs})
 

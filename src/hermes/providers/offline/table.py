@@ -133,9 +133,11 @@ _POLITE_START = re.compile(
 )
 _POLITE_END = re.compile(r",?[ \t]+(?:please|thanks|thank you|for me|hermes)[ \t]*[?!.]*$", re.I)
 _PUNCTUATION = re.compile(r"[ \t]*[?!.]+$")
+# What begins with an operator belongs to the sum before it.
+_NO_OPERATOR = r"(?![-+*/^×÷−\s]|(?:plus|minus|times|divided|multiplied|mod)\b)"
 _CONNECTOR = re.compile(
-    r"(?:[ \t]*[,;.]?[ \t]+(?:and then|and also|and|then|after that)|[ \t]*[,;]|\.(?=[ \t])|\n)\s+"
-    r"|\n",
+    r"(?:(?:[ \t]*[,;.]?[ \t]+(?:and then|and also|and|then|after that)|[ \t]*[,;]"
+    rf"|\.(?=[ \t])|\n)\s+|\n){_NO_OPERATOR}",
     re.IGNORECASE,
 )
 _CONNECTOR_WORD = re.compile(r"\b(?:and|then|after)\b|[.?!]$", re.IGNORECASE)

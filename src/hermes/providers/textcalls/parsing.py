@@ -24,13 +24,14 @@ Steps = Generator[str, None, T]
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]*")
 _OUTSIDE = re.compile(r"""[^"'\[\]{}()]*+""")
+# Compiled on use: few replies have calls as text.
 _INSIDE = {
-    '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
-    "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
+    '"': r'(?:[^"\\]++|\\.)*+',
+    "'": r"(?:[^'\\]++|\\.)*+",
     # A single quote is part of the text once the two characters after it are known. Not possessive:
     # early releases of Python 3.11 fail there when an alternative looks ahead.
-    '"""': re.compile(r'(?:[^"\\]|\\.|"(?=..)(?!""))*', re.DOTALL),
-    "'''": re.compile(r"(?:[^'\\]|\\.|'(?=..)(?!''))*", re.DOTALL),
+    '"""': r'(?:[^"\\]|\\.|"(?=..)(?!""))*',
+    "'''": r"(?:[^'\\]|\\.|'(?=..)(?!''))*",
 }
 
 
@@ -210,7 +211,7 @@ class TextTape:
             if self.text.startswith(quote * 3, self.at):
                 quote *= 3
         self.at += len(quote)
-        inside = _INSIDE[quote]
+        inside = re.compile(_INSIDE[quote], re.DOTALL)
         while True:
             end = _end(inside, self.text, self.at)
             if self.text.startswith(quote, end):

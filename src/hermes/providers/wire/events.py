@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -48,6 +47,9 @@ def parse_json(data: bytes) -> JsonValue:
         return _decode(data)
     except MISMATCH:
         pass
+    # Imported on demand: nearly all servers send valid JSON.
+    import json
+
     try:
         return json.loads(data.decode("utf-8-sig"), strict=False)
     except (ValueError, RecursionError):

@@ -182,6 +182,8 @@ class MessagesReader(ReplyReader):
 _OUTPUT = 8_192
 """Output limit when neither prompt nor profile has one."""
 _LEAST_OUTPUT = 1_024
+_PREDICT_VERSION = "vertex-2023-10-16"
+"""The version of this format on Vertex AI, which is a field there."""
 
 _USER = b'{"role":"user","content":['
 _END = b"]}"
@@ -194,10 +196,15 @@ class MessagesWire(WireFormat):
     @property
     def url(self) -> str:
         start = self._endpoint.url.rstrip("/")
+        if self._profile.predict:
+            method = "streamRawPredict" if self._profile.streams else "rawPredict"
+            return f"{start}/{self._endpoint.model.rpartition('/')[2]}:{method}"
         return f"{start}/messages" if start.endswith("/v1") else f"{start}/v1/messages"
 
     def _opening(self, prompt: Prompt) -> bytes:
         fields: JsonObject = {"model": self._endpoint.model}
+        if self._profile.predict:
+            fields = {"anthropic_version": _PREDICT_VERSION}
         if prompt.tools:
             fields["tools"] = [
                 {

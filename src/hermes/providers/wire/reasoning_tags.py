@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Literal, NamedTuple
 
 TAGS = ("think", "thinking", "thought", "reasoning", "reasoning_scratchpad", "seed:think")
@@ -36,15 +37,20 @@ _FRAMES = frozenset(
 # A frame end is dropped only after a frame start.
 _FRAME_ENDS = frozenset(("<|return|>", "<|end|>", "<|end_response|>", "<|end_of_solution|>"))
 _TOKENS = (*_CLOSERS, _STRAY, *_FRAMES, *_FRAME_ENDS, _FENCE)
-_NEXT = re.compile(
-    "|".join(re.escape(token) for token in sorted(_TOKENS, key=len, reverse=True)), re.IGNORECASE
-)
 _BEGINNINGS = frozenset(token[:size] for token in _TOKENS for size in range(1, len(token)))
 _FIRSTS = "<[◁"
 _ANY = re.compile(f"[{re.escape(_FIRSTS)}`]")
 _LONGEST = max(map(len, _TOKENS))
 # A tag right after one of these is quoted, not used.
 _QUOTES = "`'\"“‘"
+
+
+@cache
+def _next_token() -> re.Pattern[str]:
+    """Compiled on use: most replies have no reasoning in their text."""
+    longest_first = sorted(_TOKENS, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
+
 
 Kind = Literal["text", "reasoning", "retract"]
 
@@ -104,7 +110,7 @@ class ReasoningSplitter:
         if _ANY.search(pending) is None:
             self._add(pieces, "text", pending)
             return ""
-        match = _NEXT.search(pending)
+        match = _next_token().search(pending)
         if match is None:
             at = _open_end(pending)
             self._add(pieces, "text", pending[:at])

@@ -57,6 +57,7 @@ from hermes.commands.registry import (
 )
 from hermes.config.run_context import RunContext
 from hermes.core.commands import Answer, Interrupt, Say
+from hermes.core.effects import Effect, ReadPath, WritePath
 from hermes.core.errors import UsageError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, TurnEnded
 from hermes.core.messages import AssistantMessage, Image
@@ -82,12 +83,25 @@ OPTIONS = {
     "session": PermissionOption(
         option_id="allow_session", name="Allow for this session", kind="allow_always"
     ),
+    "folder": PermissionOption(
+        option_id="allow_folder", name="Allow in this folder", kind="allow_always"
+    ),
     "always": PermissionOption(option_id="allow_always", name="Always allow", kind="allow_always"),
     DENY: PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
 }
 CHOICES = {option.option_id: scope for scope, option in OPTIONS.items()}
 # Commands that switch sessions, which editors do themselves.
 SESSION_COMMANDS = frozenset(("branch", "clear", "new", "resume"))
+
+
+def _option(scope: str, effect: Effect) -> PermissionOption:
+    """Return the option for a scope. That for a folder says what is allowed in which folder."""
+    option = OPTIONS[scope]
+    if scope == "folder" and isinstance(effect, ReadPath | WritePath):
+        verb = "writing" if isinstance(effect, WritePath) else "reading"
+        folder = effect.path.rpartition("/")[0]
+        return option.model_copy(update={"name": f"Allow {verb} in {folder} for this session"})
+    return option
 
 
 class EditorSession:
@@ -198,7 +212,7 @@ class EditorSession:
             content=edit_diff(call, self.cwd) or None if call else None,
             raw_input=call.arguments if call else None,
         )
-        options = [OPTIONS[scope] for scope in (*asked.scopes, DENY) if scope in OPTIONS]
+        options = [_option(scope, asked.effect) for scope in (*asked.scopes, DENY)]
         chosen = await self._request_choice(about, options, asked.expires_seconds)
         answer = CHOICES.get(chosen, DENY)
         await self.session.send(Answer(id=asked.id, text=answer, by=BY))

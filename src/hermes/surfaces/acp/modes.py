@@ -23,6 +23,7 @@ from hermes.core.effects import (
 )
 from hermes.core.errors import HermesError
 from hermes.core.ports import ConversationText, Policy
+from hermes.policy.owner_rules import FolderGrants
 
 DEFAULT_MODE = "default"
 PLAN_MODE = "plan"
@@ -49,6 +50,7 @@ class ModePolicy:
         self.mode = DEFAULT_MODE
         self._inner = inner
         self._allowed: set[str] = set()
+        self._folders = FolderGrants("")
 
     def decide(
         self,
@@ -66,13 +68,13 @@ class ModePolicy:
             return Deny(reason=reason, category="settings")
         if self.mode != DEFAULT_MODE or not isinstance(effect, WritePath | DeletePath):
             return decision
-        if effect.path in self._allowed:
+        if effect.path in self._allowed or effect in self._folders:
             return decision
-        verb = "written" if isinstance(effect, WritePath) else "deleted"
+        is_write = isinstance(effect, WritePath)
         return Ask(
-            reason=f"{effect.path} would be {verb}.",
+            reason=f"{effect.path} would be {'written' if is_write else 'deleted'}.",
             category="settings",
-            scopes=("once", "session"),
+            scopes=("once", "session", "folder") if is_write else ("once", "session"),
         )
 
     def origin(self, effect: Effect) -> str:
@@ -81,6 +83,8 @@ class ModePolicy:
     def remember(self, effect: Effect, scope: Scope) -> None:
         if isinstance(effect, WritePath | DeletePath) and scope == "session":
             self._allowed.add(effect.path)
+        if isinstance(effect, WritePath) and scope == "folder":
+            self._folders.add(effect)
         self._inner.remember(effect, scope)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from hermes.core.events import Record, ToolFinished
@@ -30,7 +30,7 @@ class Receipts:
     """The kinds of claims that are checked."""
 
     def __init__(self, text: str = "") -> None:
-        found = tomllib.loads(text or files(__package__).joinpath(PHRASES).read_text("utf-8"))
+        found = tomllib.loads(text or Path(__file__).with_name(PHRASES).read_text("utf-8"))
         excuses = "|".join(found["not_a_claim"])
         self._excuses = re.compile(excuses, re.IGNORECASE)
         self._kinds = tuple(

@@ -19,7 +19,14 @@ from hermes.core.errors import HermesError
 from hermes.core.events import Record
 from hermes.core.session import Session
 from hermes.surfaces.python.arguments import check_session_id, request_of, settings_of
-from hermes.surfaces.python.callbacks import Callback, CallbackDispatcher, Callbacks, SecretPrompt
+from hermes.surfaces.python.callbacks import (
+    Callback,
+    CallbackDispatcher,
+    Callbacks,
+    SecretPrompt,
+    call_safely,
+    describe_compression,
+)
 from hermes.surfaces.python.content import Content, ImageReader
 from hermes.surfaces.python.loop_thread import LoopThread
 from hermes.surfaces.python.results import result_of
@@ -139,6 +146,7 @@ class AIAgent:
         self._turn_lock = asyncio.Lock()
         self._app: App | None = None
         self._session: Session | None = None
+        self._compactions = 0
         self._notices: asyncio.Task[None] | None = None
         self._interrupted_by: str | None = None
 
@@ -259,13 +267,30 @@ class AIAgent:
             )
             self._changes.add_timestamps(result["messages"], session)
             self._save(session, result)
+            if not self._app.context.settings.compression.in_place:
+                await self._continue_compacted(session, opening)
             return result
+
+    async def _continue_compacted(
+        self, session: Session, opening: tuple[str, Sequence[JsonObject] | None, str]
+    ) -> None:
+        """Continue in a child session if this one was compacted."""
+        if len(session.transcript.compactions) == self._compactions:
+            return
+        await self._leave()
+        self._wanted_id = session.id
+        child = await self._ensure_session(opening[0], None, opening[2])
+        body = describe_compression(session, child)
+        call_safely(self._callbacks.event, "session:compress", body)
 
     async def _run(self, session: Session, say: Say, stream: Callback = None) -> list[Record]:
         """Run the turn of a message and return its records."""
         assert self._app is not None
         dispatcher = CallbackDispatcher(
-            replace(self._callbacks, stream=stream), session, self._app.controls[session.id]
+            replace(self._callbacks, stream=stream),
+            session,
+            self._app.controls[session.id],
+            in_place=self._app.context.settings.compression.in_place,
         )
         records: list[Record] = []
         async with interrupt_on_cancel(session), aclosing(session.ask(say)) as events:
@@ -321,6 +346,7 @@ class AIAgent:
             request = replace(request, **{"resume" if exists else "session_id": wanted})
         session = await self._app.open(request, adapt=self._changes.adapt)
         session.attach(self._changes)
+        self._compactions = len(session.transcript.compactions)
         return session
 
     async def _follow_processes(self, session: Session) -> None:

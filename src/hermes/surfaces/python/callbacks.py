@@ -75,14 +75,32 @@ class Callbacks(Value):
         return any((self.approval, self.clarify, self.sudo_password))
 
 
+def describe_compression(old: Session, new: Session) -> JsonObject:
+    """Return the body of `session:compress`; `new` is a child if compaction started one."""
+    return {
+        "old_session_id": old.id,
+        "session_id": new.id,
+        "in_place": new is old,
+        "compression_count": len(new.transcript.compactions),
+    }
+
+
 class CallbackDispatcher:
     """Dispatches the events of one turn. Plain callbacks run in the loop's thread, so they should
     be quick; callbacks that answer questions run in their own thread."""
 
-    def __init__(self, callbacks: Callbacks, session: Session, controls: SessionControls) -> None:
+    def __init__(
+        self,
+        callbacks: Callbacks,
+        session: Session,
+        controls: SessionControls,
+        *,
+        in_place: bool = True,
+    ) -> None:
         self._callbacks = callbacks
         self._session = session
         self._controls = controls
+        self._in_place = in_place
         self._last_tool = ""
         self._calls: dict[str, ToolCall] = {}
         self._steps = 0
@@ -119,8 +137,10 @@ class CallbackDispatcher:
                 self._ask(self._approval(event))
             case QuestionAsked():
                 self._ask(self._question(event))
-            case Compacted():
-                self._say(to.event, "session:compress", self._compression())
+            case Compacted() if self._in_place:
+                self._say(
+                    to.event, "session:compress", describe_compression(self._session, self._session)
+                )
             case TurnEnded():
                 self._say(to.stream_delta, None)
                 if event.error:
@@ -130,15 +150,6 @@ class CallbackDispatcher:
         if to.event is not None:
             fields = plain(event)
             self._say(to.event, fields.pop("type"), fields)
-
-    def _compression(self) -> JsonObject:
-        """Compaction keeps the session, so both ids are the same."""
-        return {
-            "old_session_id": self._session.id,
-            "session_id": self._session.id,
-            "in_place": True,
-            "compression_count": len(self._session.transcript.compactions),
-        }
 
     def _tool_started(self, call: ToolCall) -> None:
         to, preview = self._callbacks, _preview(call.arguments)
@@ -221,12 +232,16 @@ class CallbackDispatcher:
         task.add_done_callback(self._asking.discard)
 
     def _say(self, callback: Callback, *values: Any, **named: Any) -> None:
-        if callback is None:
-            return
-        try:
-            callback(*values, **named)
-        except Exception:
-            log.exception("a callback failed")
+        call_safely(callback, *values, **named)
+
+
+def call_safely(callback: Callback, *values: Any, **named: Any) -> None:
+    if callback is None:
+        return
+    try:
+        callback(*values, **named)
+    except Exception:
+        log.exception("a callback failed")
 
 
 class SecretPrompt:

@@ -34,4 +34,22 @@ WIRES: dict[WireName, ScriptedWire] = {"chat": chat, "responses": responses, "me
 def wire_of(path: str) -> WireName | None:
     """The wire format of a path, under any prefix."""
     bare = path.partition("?")[0]
+    if predicted_model(bare):
+        return "messages"
     return next((name for name, wire in WIRES.items() if bare.endswith(wire.PATH)), None)
+
+
+def named_body(body: JsonObject, path: str) -> JsonObject:
+    """The body as the messages format has it: Vertex AI expects the model in the path, and the
+    version in the body."""
+    model = predicted_model(path)
+    if not model:
+        return body
+    rest = {name: value for name, value in body.items() if name != "anthropic_version"}
+    return {**rest, "model": model}
+
+
+def predicted_model(path: str) -> str:
+    """The model in the path of a Vertex AI request in the messages format, or ""."""
+    name, _, method = path.rpartition("/")[2].partition(":")
+    return name if method in ("rawPredict", "streamRawPredict") else ""

@@ -15,6 +15,7 @@ from hermes.workspaces.confinement.scope import (
     ConfinementReport,
     ConfinementScope,
     below,
+    is_folder,
 )
 from hermes.workspaces.confinement.seccomp import PACKET, VSOCK, filter_program
 
@@ -139,7 +140,7 @@ def _arguments(scope: ConfinementScope, readable: Sequence[str]) -> Iterator[str
 def _hide_secret(secret: str) -> tuple[str, ...]:
     """Hide a path. A hidden folder can still be traversed, because something visible may lie in
     it."""
-    if Path(secret).is_dir():
+    if is_folder(secret):
         return ("--perms", "0111", "--tmpfs", secret)
     return ("--ro-bind", "/dev/null", secret)
 

@@ -192,3 +192,19 @@ def test_a_query_for_an_open_session_is_queued_there(new_pane: NewPane, tmp_path
     assert (done.returncode, done.stdout) == (0, "Two.\n")
     assert "the message is queued there" in done.stderr
     pane.wait_for("second", "Two.")
+
+
+def test_a_compacted_chat_continues_in_a_child_session(new_pane: NewPane) -> None:
+    long = "word " * 400
+    steps = [says(f"Answer {n}. {long}") for n in range(3)]
+    pane = new_pane(
+        *steps, says("Goal: none."), says("Here I am."), settings="compression: {in_place: false}\n"
+    )
+    pane.hermes()
+    for n in range(3):
+        exchange(pane, f"question {n}", f"Answer {n}.")
+    exchange(pane, "/title Long talk", "now called 'Long talk'")
+    exchange(pane, "/compress", "became")
+    exchange(pane, "still there?", "Here I am.")
+    assert "it continues in session" in pane.everything()
+    exchange(pane, "/title", "Long talk #2")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from posixpath import basename, dirname
 from urllib.parse import quote
 
-from hermes.codec.json import encode
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, HermesError, NotFound
 from hermes.core.world import Clock
+from hermes.credentials.oauth.signed_jwt import RsaKey, parse_private_key, sign_jwt
 from hermes.skills.hub.source import (
     HubClient,
     IndexCache,
@@ -35,10 +34,6 @@ VARIABLES = ("GITHUB_APP_ID", "GITHUB_APP_INSTALLATION_ID", "GITHUB_APP_PRIVATE_
 _BEFORE, _AFTER = 60, 540
 # Tokens are valid for an hour; renewed early.
 _GOOD_SECONDS = 3_000.0
-_SEQUENCE, _INTEGER, _OCTETS = 0x30, 0x02, 0x04
-# ASN.1 prefix of a SHA-256 digest.
-_DIGEST_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
-_LEAST_BITS = 1_024
 
 
 class _TokenReply(Value):
@@ -64,7 +59,9 @@ class GitHubApp:
         token, until = self._cached
         if self._clock.now() < until:
             return token
-        claim = signed_claim(self._id, self._key(), int(self._clock.now()))
+        now = int(self._clock.now())
+        claims = {"iat": now - _BEFORE, "exp": now + _AFTER, "iss": self._id}
+        claim = sign_jwt(claims, self._key())
         api, installation = web.url("github_api"), quote(self._installation, safe="")
         url = f"{api}/app/installations/{installation}/access_tokens"
         headers = {"accept": "application/vnd.github+json", "authorization": f"Bearer {claim}"}
@@ -75,75 +72,13 @@ class GitHubApp:
     def _key(self) -> RsaKey:
         path = Path(self._file).expanduser()
         try:
-            return read_key(path.read_text(encoding="ascii"))
+            return parse_private_key(path.read_text(encoding="ascii"))
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"GITHUB_APP_PRIVATE_KEY_PATH: {path} cannot be read; check it."
             ) from error
         except ConfigError as error:
             raise ConfigError(f"GITHUB_APP_PRIVATE_KEY_PATH: {path}: {error}") from error
-
-
-class RsaKey(Value):
-    """The numbers of an RSA key needed to sign."""
-
-    modulus: int
-    exponent: int
-
-
-def signed_claim(app: str, key: RsaKey, now: int) -> str:
-    """Return a JSON Web Token signed with RS256."""
-    body = {"iat": now - _BEFORE, "exp": now + _AFTER, "iss": app}
-    message = ".".join(_base64url(encode(part)) for part in ({"alg": "RS256", "typ": "JWT"}, body))
-    # PKCS #1 v1.5
-    size = (key.modulus.bit_length() + 7) // 8
-    digest = _DIGEST_INFO + hashlib.sha256(message.encode()).digest()
-    padded = b"\x00\x01" + b"\xff" * (size - len(digest) - 3) + b"\x00" + digest
-    signature = pow(int.from_bytes(padded), key.exponent, key.modulus).to_bytes(size)
-    return f"{message}.{_base64url(signature)}"
-
-
-def read_key(pem: str) -> RsaKey:
-    """Read a PKCS #1 or PKCS #8 PEM key. Raises ConfigError."""
-    lines = pem.strip().splitlines()
-    kind = lines[0].strip("- ") if lines else ""
-    if kind not in ("BEGIN RSA PRIVATE KEY", "BEGIN PRIVATE KEY"):
-        raise ConfigError("This is not an unencrypted RSA private key in PEM format.")
-    try:
-        data = base64.b64decode("".join(lines[1:-1]), validate=True)
-        if kind == "BEGIN PRIVATE KEY":
-            data = next(value for tag, value in _inside(data) if tag == _OCTETS)
-        numbers = [int.from_bytes(value) for tag, value in _inside(data) if tag == _INTEGER]
-        key = RsaKey(modulus=numbers[1], exponent=numbers[3])
-    except (ValueError, IndexError, StopIteration) as error:
-        raise ConfigError("The private key cannot be read; download it again.") from error
-    if key.modulus.bit_length() < _LEAST_BITS:
-        raise ConfigError("The private key is too short; create a new one.")
-    return key
-
-
-def _inside(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Return the elements of a DER sequence with their tags."""
-    [(tag, body)] = _parts(data)
-    if tag != _SEQUENCE:
-        raise ValueError("no sequence")
-    return _parts(body)
-
-
-def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
-    while data:
-        tag, length, start = data[0], data[1], 2
-        if length & 0x80:
-            start += length & 0x7F
-            length = int.from_bytes(data[2:start])
-        if start + length > len(data):
-            raise ValueError("cut off")
-        yield tag, data[start : start + length]
-        data = data[start + length :]
-
-
-def _base64url(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 AT_ONCE = 8

@@ -85,6 +85,7 @@ class ChatController:
     """A chat with one session at a time; the `CommandContext` of slash commands."""
 
     session: Session
+    _compactions: int
     _view: SessionView
     _panel: StatusPanel
     _feed: Feed
@@ -216,6 +217,7 @@ class ChatController:
                 self._feed.notice(warning, warning=True)
         # Input from before the session was open cannot mean to interrupt it.
         mode: BusyMode = "queue" if early else self._feed.display.busy_input_mode
+        await self._continue_compacted()
         await send_message(self.session, Say(text=text, images=tuple(images)), mode)
 
     async def _carry_out(self, outcome: Outcome) -> None:
@@ -224,6 +226,7 @@ class ChatController:
                 if text:
                     self._feed.show_output(text)
             case SendMessage(text=text, origin=origin):
+                await self._continue_compacted()
                 await self.session.send(Say(text=text, origin=origin))
             case SwitchSession():
                 await self._move(outcome)
@@ -287,11 +290,27 @@ class ChatController:
         if moved.title:
             await session.send(Retitle(title=moved.title))
 
+    async def _continue_compacted(self) -> None:
+        """Continue in a child session if this one was compacted and the settings want that."""
+        session, compactions = self.session, len(self.session.transcript.compactions)
+        if compactions == self._compactions or session.busy:
+            return
+        self._compactions = compactions
+        if self.app.context.settings.compression.in_place:
+            return
+        await self._leave(session, "compression")
+        request = replace(self._request, resume=session.id, newest=None, session_id="")
+        child = await self.app.open(request)
+        self.app.controls[child.id].display = self._feed.display
+        self._shown = child.id
+        self._feed.notice(f"The conversation was compacted; it continues in session {child.id}.")
+        await self._enter(child)
+
     # Events.
 
     async def _enter(self, session: Session) -> None:
         transcript = session.transcript
-        self.session = session
+        self.session, self._compactions = session, len(transcript.compactions)
         root = transcript.opened.cwd if transcript.opened else ""
         self._view = SessionView(
             self._screen,

@@ -29,6 +29,7 @@ from hermes.core.events import (
 )
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
+from hermes.surfaces.cli.chat.banner import SKIN_COMMANDS
 from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
 from hermes.surfaces.cli.chat.reply import StreamedReply
 from hermes.surfaces.cli.chat.screen import ChatScreen, Paint
@@ -44,7 +45,7 @@ from hermes.surfaces.cli.chat.tool_lines import (
 
 _COMMAND = re.compile(r"( {0,2})(/[a-z][a-z-]*)(?= |$)")
 # The groups of `/help`.
-_HEADINGS = frozenset(command.group for command in COMMANDS)
+_HEADINGS = frozenset(command.group for command in (*COMMANDS, *SKIN_COMMANDS))
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
 # Endings that are always explained.
