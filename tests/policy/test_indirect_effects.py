@@ -162,3 +162,11 @@ def test_git_works_only_in_repositories_of_the_workspace() -> None:
 def test_a_project_script_that_is_told_to_listen_everywhere_needs_approval() -> None:
     assert category("npm run dev -- --host 0.0.0.0") == "network_listen"
     assert category("npm run dev") == "allowed"
+
+
+def test_a_converter_writes_its_last_operand() -> None:
+    assert category("pdftotext a.pdf ~/.bashrc") == "persistence"
+    assert category("lame a.wav /etc/cron.d/x") == "persistence"
+    assert category("pdftotext a.pdf ~/new-file.txt") == "overwrite"
+    assert category("pdftotext a.pdf out/a.txt") == "allowed"
+    assert category("difft /etc/passwd /etc/hostname") == "allowed"
