@@ -382,6 +382,9 @@ class ScriptWalk:
         fitting = [each for each in known_names() if len(each) > 1 and fnmatchcase(each, pattern)]
         if len(fitting) > MOST_GUESSES:
             fitting = [each for each in WORST if each in fitting]
+        if not arguments and not pattern.strip("*?"):
+            # It names no program at all.
+            return ANYTHING
         if not self._guessing:
             # Guesses inside guesses would multiply.
             self._guessing = True
