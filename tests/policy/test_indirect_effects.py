@@ -76,3 +76,97 @@ def test_a_tool_that_sends_what_it_makes_is_told_by_its_options() -> None:
     assert category("eas build") == "allowed"
     assert category("eas build --auto-submit") == "remote_state"
     assert category("pytest --no-upload") == "allowed"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        """print((pathlib.Path.home() / ".docker" / "config.json").read_text())""",
+        """p = Path.home() / ".kube"; print((p / "config").read_text())""",
+        """print(Path("~").expanduser().joinpath(".docker", "config.json").read_bytes())""",
+        """print(open(os.path.join(os.environ["HOME"], ".docker", "config.json")).read())""",
+        """print(open("/".join([os.getenv("HOME"), ".docker", "config.json"])).read())""",
+    ],
+)
+def test_python_that_joins_a_path_reads_that_path(code: str) -> None:
+    imports = "import os, pathlib; from pathlib import Path"
+    assert category(f"python3 -c '{imports}; {code}'") == "credentials"
+    harmless = code.replace(".docker", "docs").replace(".kube", "docs")
+    assert category(f"python3 -c '{imports}; {harmless}'") == "allowed"
+
+
+def test_a_link_to_keys_is_like_a_copy_of_them() -> None:
+    assert category("ln -s ~/.ssh ./assets/keys") == "credentials"
+    assert category("ln -s ~ home") == "credentials"
+    assert category("ln -st assets ~/.aws/credentials") == "credentials"
+    assert category("ln -s /usr/share/dict words") == "allowed"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        """ruby -e "send(:sys.to_s + 'tem', 'id')" """,
+        """ruby -e "method(('ev' + 'al')).call('1')" """,
+        """php -r 'call_user_func("sys"."tem", "id");'""",
+    ],
+)
+def test_a_function_whose_name_is_put_together_needs_approval(script: str) -> None:
+    assert category(script) == "obfuscated"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "yes | xargs -P 0 -I{} sh -c 'sleep 99'",
+        "yes | xargs -I{} sh -c 'sleep 99 &'",
+        """lua -e "while true do os.execute('sleep 9 &') end" """,
+        """awk 'BEGIN { while (1) system("sleep 9 &") }'""",
+    ],
+)
+def test_processes_without_end_are_never_started(script: str) -> None:
+    decision = decide(script, rules())
+    assert isinstance(decision, Deny)
+    assert decision.hardline
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "read line < /dev/zero",
+        "awk 1 /dev/urandom",
+        "python3 -c \"open('/dev/zero').read()\"",
+        "node -e \"require('fs').readFileSync('/dev/zero')\"",
+        "while true; do echo x >> log; done",
+    ],
+)
+def test_sources_that_never_end_are_asked_about(script: str) -> None:
+    assert category(script) == "disk"
+    assert category("while true; do date >> log; sleep 5; done") == "allowed"
+    assert category("python3 -c \"print(open('/dev/urandom', 'rb').read(16))\"") == "allowed"
+
+
+def test_awk_and_sed_read_the_files_that_they_name() -> None:
+    read = """awk 'BEGIN { f = ENVIRON["HOME"] "/.docker/config.json"; getline x < f }'"""
+    assert category(read) == "credentials"
+    assert category(f"sed '1r {HOME}/.docker/config.json' a.txt") == "credentials"
+    assert category("sed '1r header.txt' a.txt") == "allowed"
+
+
+def test_git_works_only_in_repositories_of_the_workspace() -> None:
+    assert category("git -C ~/other checkout main") == "overwrite"
+    assert category("cd / && git apply x.patch") == "overwrite"
+    assert category("git -C ~/other log") == "allowed"
+    assert category("git -C vendor/lib checkout main") == "allowed"
+
+
+def test_a_project_script_that_is_told_to_listen_everywhere_needs_approval() -> None:
+    assert category("npm run dev -- --host 0.0.0.0") == "network_listen"
+    assert category("npm run dev") == "allowed"
+
+
+def test_a_converter_writes_its_last_operand() -> None:
+    assert category("pdftotext a.pdf ~/.bashrc") == "persistence"
+    assert category("lame a.wav /etc/cron.d/x") == "persistence"
+    assert category("pdftotext a.pdf ~/new-file.txt") == "overwrite"
+    assert category("pdftotext a.pdf out/a.txt") == "allowed"
+    assert category("difft /etc/passwd /etc/hostname") == "allowed"

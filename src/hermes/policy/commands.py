@@ -13,7 +13,7 @@ from hermes.policy.findings import VAGUE, Finding, Level, Verdict
 from hermes.policy.path_effects import Paths
 from hermes.policy.places.spelling import fold_lookalikes
 from hermes.policy.programs.records import language_of
-from hermes.policy.session_files import ScriptFiles, SessionFiles
+from hermes.policy.session_files import CommandFiles, ScriptFiles, SessionFiles
 from hermes.policy.shell.functions import load_definitions
 from hermes.policy.shell.state import State
 from hermes.policy.shell.tree import Unclear
@@ -57,6 +57,7 @@ class Commands:
             # The plain twin of a disguised text is what a person sees.
             twin = self._follow(plain, cwd, ScriptFiles(SessionFiles()))
             found += tuple(each for each in twin.findings if each.level is Level.NEVER)
+        found += self._inside_own_files(walk, cwd, contents)
         verdict = Verdict(
             findings=found,
             commands=tuple(walk.commands),
@@ -69,6 +70,23 @@ class Commands:
             if self._session_files.has_tainted_files()
             else verdict
         )
+
+    def _inside_own_files(
+        self, walk: ScriptWalk, cwd: str, contents: ScriptFiles
+    ) -> tuple[Finding, ...]:
+        """Return the findings in files that the command writes and then runs without naming them,
+        such as `package.json`."""
+        if not contents or not any(language_of(each.partition(" ")[0]) for each in walk.commands):
+            return ()
+        from hermes.policy.taint.implied import ImpliedFiles
+
+        own = CommandFiles(contents)
+
+        def follow(script: str, cwd: str) -> tuple[Finding, ...]:
+            return tuple(self._follow(script, cwd, ScriptFiles(own)).findings)
+
+        found, _ = ImpliedFiles(own, self._paths.root, follow).of(walk.commands, cwd)
+        return tuple(each for each in found if each.level >= Level.ASKED)
 
     def _runs_new_project(self, commands: list[str], cwd: str) -> bool:
         """Whether a command runs code of the project and the files that say which are new."""

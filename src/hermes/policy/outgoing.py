@@ -27,11 +27,6 @@ def is_remote(word: str) -> bool:
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LONGEST = 200_000
-# Programs that look up names: the name itself goes to a server of its owner.
-RESOLVERS = frozenset(
-    "dig nslookup host drill kdig delv ping ping6 fping getent resolvectl traceroute tracepath "
-    "whois mtr".split()
-)
 _URL = regex(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
 _HOST = regex(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
 _GIT_CONTACTS = regex(
@@ -145,7 +140,7 @@ def find_carried(url: str, seen: ConversationText | None) -> str:
 def find_carried_by(command: str, seen: ConversationText | None) -> str:
     """Find such a piece in a command that contacts a host: an option may carry it, too."""
     plain, urls = command, contacted_urls(command)
-    resolves = command.partition(" ")[0] in RESOLVERS
+    resolves = command.partition(" ")[0] in flagged("looks_up")
     if seen is None or not (urls or resolves) or seen.occurs(plain):
         return ""
     command = with_scheme(command)
@@ -168,7 +163,7 @@ def find_steered(url: str, seen: ConversationText | None, hosts: Iterable[str] =
 
 def find_steered_name(command: str, seen: ConversationText | None) -> str:
     """Return the opaque label of a name that a command looks up."""
-    if seen is None or command.partition(" ")[0] not in RESOLVERS:
+    if seen is None or command.partition(" ")[0] not in flagged("looks_up"):
         return ""
     return find_opaque(command.partition(" ")[2], seen)
 

@@ -10,7 +10,15 @@ from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import load_regex, regex, word_set
 from hermes.policy.shell.expansion import Expander
-from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
+from hermes.policy.shell.state import (
+    ANYTHING,
+    ENDLESS_FILES,
+    NOTHING,
+    SOME,
+    UNKNOWN,
+    State,
+    Stream,
+)
 from hermes.policy.shell.tree import Assignment, Redirect
 
 if TYPE_CHECKING:
@@ -150,8 +158,8 @@ def _source(call: Call, target: str, *, both: bool) -> Stream:
     call.reads(target)
     if path == "/dev/null":
         return NOTHING
-    if path in ("/dev/zero", "/dev/urandom", "/dev/random"):
-        return Stream(origin="endless")
+    if path in ENDLESS_FILES:
+        return ENDLESS_FILES[path]
     written = call.state.files.get(path)
     if written is None and call.here(target) and path != call.state.cwd and SOME not in path:
         return Stream(origin="own")

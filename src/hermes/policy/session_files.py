@@ -126,6 +126,30 @@ class SessionFiles:
         return tuple(path for path in paths if self.is_new(path) or self.sources(path))
 
 
+class CommandFiles(SessionFiles):
+    """The files that one command writes and may run afterwards, with what it writes into them."""
+
+    def __init__(self, contents: dict[str, Stream]) -> None:
+        super().__init__()
+        self._contents = {path: each.text for path, each in contents.items() if each.known}
+
+    def sources(self, path: str) -> tuple[str, ...]:
+        return ("this command",) if path in self._contents else ()
+
+    def tainted_files(self, *folders: str) -> tuple[str, ...]:
+        below = tuple(f"{folder}/" for folder in folders)
+        return tuple(path for path in self._contents if path.startswith(below))
+
+    def has_tainted_files(self) -> bool:
+        return bool(self._contents)
+
+    def text(self, path: str) -> str | None:
+        return self._contents.get(path)
+
+    def stamp(self, path: str) -> tuple[str, int, int] | None:
+        return (path, 0, 0) if path in self._contents else None
+
+
 class ScriptFiles(dict[str, Stream]):
     """The files whose content is known while a script is followed: those that it writes, and new
     ones on the disk. `asked` are the latter that were read."""

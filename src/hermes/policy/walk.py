@@ -17,7 +17,7 @@ from hermes.policy.programs.catalogue import check_call
 from hermes.policy.programs.records import is_known, known_names, record_of
 from hermes.policy.redirections import assign, open_files
 from hermes.policy.shell.expansion import Expander
-from hermes.policy.shell.functions import BOMB, is_fork_bomb, spawns_endlessly
+from hermes.policy.shell.functions import BOMB, is_fork_bomb, spawns_endlessly, writes_endlessly
 from hermes.policy.shell.parser import DECLARING, parse
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream, join_streams
 from hermes.policy.shell.tree import (
@@ -128,7 +128,7 @@ class ScriptWalk:
 
     def script(self, script: Script, state: State, stdin: Stream) -> Stream:
         streams = [self._command(command, state, stdin) for command in script.commands]
-        if any(each.origin == "endless" for each in streams):
+        if any(each.endless for each in streams):
             self.ask("disk", "It reads from a source that never ends.")
         if len(streams) == 1:
             return streams[0]
@@ -180,6 +180,8 @@ class ScriptWalk:
             case "loop":
                 if spawns_endlessly(block):
                     self._never("it starts processes without end")
+                elif writes_endlessly(block):
+                    self.ask("disk", "It writes until the disk is full.")
                 for word in block.words:
                     expander.texts(word)
                 out = self._loop(block, state, stdin)
@@ -246,7 +248,7 @@ class ScriptWalk:
             state.put_back(before)
         last = choices[-1][-1] if choices[-1:] and choices[-1] else ""
         state.variables["_"] = (last,)
-        if written and out.origin == "endless":
+        if written and out.endless:
             self.ask("disk", "It writes until the disk is full.")
         for path in written:
             state.files[path] = out
@@ -380,6 +382,9 @@ class ScriptWalk:
         fitting = [each for each in known_names() if len(each) > 1 and fnmatchcase(each, pattern)]
         if len(fitting) > MOST_GUESSES:
             fitting = [each for each in WORST if each in fitting]
+        if not arguments and not pattern.strip("*?"):
+            # It names no program at all.
+            return ANYTHING
         if not self._guessing:
             # Guesses inside guesses would multiply.
             self._guessing = True

@@ -129,7 +129,10 @@ RUN_BY_WRAPPERS = frozenset(
 )
 # Cross tools begin with the name of their target.
 CROSS = regex(r"^(arm|aarch64|avr|riscv\d*|x86_64|i[3-6]86|mips\w*|powerpc\w*|xtensa|llvm|sparc)-")
-ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["-version"], ["-h"])
+ONLY_TELLING = (
+    *(["--version"], ["--help"], ["-V"], ["-version"], ["-h"]),
+    *(["-help"], ["-?"]),
+)
 
 
 def check_unknown(call: Call) -> Stream | None:

@@ -10,7 +10,7 @@ from hermes.policy.exposure import check_secret_names
 from hermes.policy.patterns import load_regex, regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
-from hermes.policy.programs.script_code import check_code
+from hermes.policy.programs.script_code import check_code, check_endless_starts
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # A command whose output is read: a literal or a variable; concatenations are unknown.
@@ -60,6 +60,11 @@ def _awk_code(call: Call, code: str) -> None:
     bare = re.sub(r"/(?:[^/\\\n]|\\.)*/", "//", code)
     for found in re.finditer(r"print[^;}\n]*?>{1,2}\s*(\"([^\"]*)\"|[\w$]+)", bare):
         call.writes(found[2] if found[2] is not None else UNKNOWN)
+    # A literal may be a file for `getline`.
+    call.reads(*(text for text in strings(code) if re.fullmatch(r"[~/.][\w./~-]{3,200}", text)))
+    if "ENVIRON" in code:
+        call.reads(*("~" + text for text in strings(code) if re.match(r"/[\w.]", text)))
+    check_endless_starts(call, code)
     if "/inet/" in code:
         call.ask("network_out", "Its code connects to another machine.")
 
@@ -81,6 +86,10 @@ def check_sed(call: Call) -> Stream | None:
     return Stream(text=UNKNOWN, origin="file" if files else call.stdin.origin)
 
 
+# Commands that take the rest of their line: a file or a command.
+SED_COMMAND = regex(r"(?:^|[;{\n\d$,!])\s*([weWrR])(?:(?:\s+|(?=[/~]))([^\n;}]+)|\s*$)")
+
+
 def _sed_script(call: Call, script: str) -> None:
     if UNKNOWN in script:
         # An unknown part is usually a value.
@@ -96,9 +105,13 @@ def _sed_script(call: Call, script: str) -> None:
             call.writes(found[4])
     bare = re.sub(r"([sy])([^\w\s\\])(?:\\.|(?!\2).)*\2(?:\\.|(?!\2).)*\2[gpiIm0-9]*", "", script)
     bare = re.sub(r"(^|[;{,!\n]\s*)/(?:[^/\\]|\\.)*/", r"\1", bare)
-    for found in re.finditer(r"(?:^|[;{\n\d$,!])\s*([we])(?:\s+([^\n;}]+)|\s*$)", bare):
-        if found[1] == "w" and found[2]:
+    for found in re.finditer(
+        r"(?:^|[;{\n\d$,!])\s*([weWrR])(?:(?:\s+|(?=[/~]))([^\n;}]+)|\s*$)", bare
+    ):
+        if found[1] in "wW" and found[2]:
             call.writes(found[2])
+        elif found[1] in "rR" and found[2]:
+            call.reads(found[2])
         elif found[1] == "e":
             call.ask("shell_escape", "Its script runs a command.")
             call.runs_text(found[2] or UNKNOWN)

@@ -164,14 +164,19 @@ def check_ln(call: Call) -> Stream:
     if not names:
         return NOTHING
     link = names[-1] if len(names) > 1 else posixpath.basename(names[0])
+    sources = names[:-1] or names
     if (folder := options.value("-t", "--target-directory")) is not None:
         link = posixpath.join(folder, posixpath.basename(names[0]))
+        sources = names
     call.writes(link)
     if options.has("-s", "--symbolic"):
         base = posixpath.dirname(call.path(link))
-        call.state.links[call.path(link)] = call.path(posixpath.join(base, names[0]))
-    else:
-        call.reads(names[0])
+        sources = [
+            call.path(each if each[:1] == "~" else posixpath.join(base, each)) for each in sources
+        ]
+        call.state.links[call.path(link)] = sources[0]
+    # Programs that read the link read its target.
+    call.reads_all(*sources)
     return NOTHING
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.findings import Level
 from hermes.policy.outgoing import is_remote
 from hermes.policy.path_effects import REGENERABLE
 from hermes.policy.patterns import load_regex, word_list
@@ -121,7 +122,17 @@ def _verb(call: Call, verb: str) -> Stream | None:
         return None
     if verb == "pull" and any(is_remote(word) for word in words):
         call.state.files[call.state.cwd] = Stream(origin="network")
-    return apply_record(call)
+    return _apply_in_repository(call)
+
+
+def _apply_in_repository(call: Call) -> Stream | None:
+    """Apply the record. A subcommand that works in the repository writes into its folder."""
+    before = len(call.follower.findings)
+    output = apply_record(call)
+    found = call.follower.findings[before:]
+    if any(each.level is Level.WORK and not each.category for each in found):
+        call.writes(call.state.cwd)
+    return output
 
 
 def _run_option(call: Call, verb: str, option: str) -> None:

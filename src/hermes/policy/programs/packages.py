@@ -11,6 +11,7 @@ from hermes.policy.programs.catalogue import apply_record
 from hermes.policy.programs.project_tools import (
     OUTWARD,
     ask_if_foreign_folder,
+    ask_if_open,
     check_worker,
 )
 from hermes.policy.programs.records import is_known, record_of
@@ -120,6 +121,7 @@ def _npm_script(call: Call, names: list[str]) -> None:
             call.ask("remote_state", f"`{name}` seems to change something remote.")
         if UNKNOWN in name:
             call.ask("unclear", "The script that it runs is known only at run time.")
+    ask_if_open(call, call.arguments)
     call.work(reason="It runs a script of the project.")
 
 

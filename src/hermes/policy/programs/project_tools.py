@@ -7,6 +7,7 @@ import re
 from hermes.policy.call import Call
 from hermes.policy.exposure import looks_like_key
 from hermes.policy.outgoing import is_remote
+from hermes.policy.path_effects import judge_write
 from hermes.policy.patterns import load_regex, regex, word_list
 from hermes.policy.places.places import is_inside
 from hermes.policy.programs.running import is_fetched, own_program
@@ -104,11 +105,27 @@ def check_worker(call: Call) -> Stream | None:
             call.writes(word[2:])
         elif word[:1] != "-":
             call.reads(word)
+    _check_last_operand(call)
     if "last_is_output" in call.record.flags and words:
         if is_remote(words[-1]):
             call.ask("network_out", f"It sends its output to {words[-1]}.")
         call.writes(words[-1])
     return None
+
+
+def _check_last_operand(call: Call) -> None:
+    """Check the last of several operands: converters write there. Elsewhere than in the workspace,
+    a new file is an output, and so is one that other programs run or obey."""
+    operands = call.options(call.record.values).operands
+    if len(operands) < 2 or operands[-1][:1] not in ("/", "~", "."):
+        return
+    path = call.path(operands[-1])
+    if UNKNOWN in path or call.here(operands[-1]):
+        return
+    finding = judge_write(call.paths, path)
+    obeyed = finding is not None and finding.category == "persistence"
+    if obeyed or not call.paths.exists(path, unknown=True):
+        call.writes(operands[-1])
 
 
 def _reaches_out(call: Call, words: list[str]) -> None:

@@ -193,6 +193,13 @@ def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
                     call.ask(rule.category, rule.reason)
 
 
+def check_endless_starts(call: Call, code: str) -> None:
+    """Check a language without functions of its own for processes: only the denying rules apply."""
+    for rule, expression in code_rules():
+        if rule.does == "never" and expression.search(code):
+            call.never(rule.category, rule.reason)
+
+
 def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
     """Read every literal that may be a path."""
     at_home = bool(HOME.search(code))

@@ -17,7 +17,7 @@ from hermes.policy.programs.project_tools import OUTWARD, ask_if_foreign_folder,
 from hermes.policy.programs.records import Step
 from hermes.policy.programs.running import is_fetched, own_program
 from hermes.policy.programs.subcommands import only_looks, only_reads
-from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, Stream
+from hermes.policy.shell.state import ANYTHING, ENDLESS_FILES, NOTHING, SOME, UNKNOWN, Stream
 
 _SLICE = re.compile(r"(-?\d*)(:?)(-?\d*)")
 _OPTION = re.compile(r"-\D")
@@ -268,7 +268,11 @@ def make_output(kind: str, call: Call, words: list[str], inner: Stream | None) -
         case "basename":
             text = posixpath.basename(words[0].rstrip("/")) if words else UNKNOWN
             return Stream(text=text.removesuffix(words[1]) if len(words) > 1 else text)
-    return _from_files(kind, content_of(call, words))
+    found = content_of(call, words)
+    if kind == "lines":
+        # The first lines of endless input have an end, if it has lines.
+        kind = "part" if found.origin == "zeros" else "first"
+    return _from_files(kind, found)
 
 
 def _from_files(kind: str, found: Stream) -> Stream:
@@ -278,8 +282,7 @@ def _from_files(kind: str, found: Stream) -> Stream:
         case "part":
             return Stream(text=part_of(found.text), origin=found.origin)
         case "first":
-            # The first lines of endless input have an end.
-            origin = "" if found.origin == "endless" else found.origin
+            origin = "" if found.endless else found.origin
             return Stream(text=part_of(found.text), origin=origin)
         case "reversed" if found.known:
             text = "\n".join(line[::-1] for line in found.text.split("\n"))
@@ -306,8 +309,8 @@ def content_of(call: Call, words: list[str]) -> Stream:
 def _content(call: Call, name: str) -> Stream:
     if name == "-":
         return call.stdin
-    if name in ("/dev/zero", "/dev/urandom", "/dev/random"):
-        return Stream(origin="endless")
+    if name in ENDLESS_FILES:
+        return ENDLESS_FILES[name]
     return call.state.files.get(call.path(name), Stream(origin="file"))
 
 

@@ -104,6 +104,8 @@ def check_subcommands(call: Call) -> Stream | None:
     if not words and options.has("--help", "--version", "-h", "-V", "-v"):
         return None
     verb, kind = _find_subcommand(record, words)
+    if any(f"{verb}:{word}" in record.reads.split() for word in call.arguments if word[:2] == "--"):
+        kind = "reads"
     what = " ".join((call.name, *(verb.split(":") if verb else words[:1])))
     if any(SENDS.match(word) for word in call.arguments):
         call.ask("remote_state", f"`{what}` publishes its output.")

@@ -26,7 +26,7 @@ def _inner(call: Call, taking: str, skipped: int) -> list[str]:
 
 def check_wrapper(call: Call) -> Stream | None:
     out = _run_given(call, _inner(call, call.record.values, call.record.skip))
-    if out is not None and out.origin == "endless" and "ends" in call.record.flags:
+    if out is not None and out.endless and "ends" in call.record.flags:
         return ANYTHING
     return out
 
@@ -103,6 +103,10 @@ def check_xargs(call: Call) -> Stream | None:
         call.reads(name)
         stdin = call.state.files.get(call.path(name), ANYTHING)
     command = options.operands or ["echo"]
+    if stdin.endless:
+        call.ask("disk", "It reads from a source that never ends.")
+        if options.value("-P", "--max-procs") == "0" or re.search(r"[^&]&\s*$", command[-1]):
+            call.never("power", "it starts processes without end")
     marker = options.value("-I", "-J", "--replace") or ("{}" if options.has("-i", "-I") else "")
     nulls = options.has("-0", "--null") or options.value("-d", "--delimiter") is not None
     values = _arguments(stdin, lines=bool(marker), nulls=nulls)

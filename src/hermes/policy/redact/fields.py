@@ -72,6 +72,7 @@ _EXACT_STEMS = (
     b"PAT=",
     b"PAT:",
     b"PAT is",
+    b"pat is",
     b'_PAT"',
     b"pat=",
     b"pat:",
@@ -95,13 +96,14 @@ _AFTER = regex(r"[A-Za-z0-9_-]*")
 # Separators between a name and its value.
 _SIGN = regex(
     r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:)| \([^()\n]{1,30}\)(?=:))?"""
-    r"""[ \t]{0,8}(?::{1,3}=|[?.+]=|=>|->|→|==?|:(?!:)|-(?=[ \t]["'])|string[ \t]=)"""
+    r"""[ \t]{0,8}(?::{1,3}=|[?.+]=|(?:\|\||\?\?)=|<-(?=[ \t]*["'])|=>|->|→|==?|:(?!:)"""
+    r"""|-(?=[ \t]["'])|string[ \t]=)"""
     r"""|["']\s*,\s*(?=["'])"""
 )
 _SPACE = regex(r"[ \t]+(?=\S)")
 _JOINED = regex(r"[\"']?:(?![\s=])")
 # Memorable passwords: Word-Word-1234.
-_BY_HEART = regex(r"(?:[A-Za-z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
+BY_HEART = regex(r"(?:[A-Za-z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
 _SPOKEN = regex(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
     r"(?:is|was|are|to|now)(?: now| still)?:?[ \t]+"
@@ -232,6 +234,8 @@ class _Field:
     def secret(self) -> SecretSpan | None:
         text, end = self.text, self.end
         if following := _NEXT.match(text, end):
+            if following[0].endswith(">"):
+                return self._check(_OPEN.match(text, following.end()), quoted=True)
             return self._assigned_value(following.end())
         if self.found >= NameWeight.TOKEN and (inner := _PROPERTY.match(text, end)):
             random = _not_any_word(self.found)
@@ -243,6 +247,8 @@ class _Field:
         if sign := _SIGN.match(text, end):
             return self._assigned_value(sign.end()) if self._can_assign(sign) else None
         if self.found < NameWeight.TOKEN:
+            if self.name.lower() == "pat" and (spoken := _SPOKEN.match(text, end)):
+                return self._check(_OPEN.match(text, spoken.end()), quoted=True)
             option = text[self.start : self.start + 2] == "--"
             return self._option() if option and text[end : end + 1] == " " else None
         if table := _TABLE.match(text, end):
@@ -311,7 +317,7 @@ class _Field:
             return None
         value = match["value"].rstrip(".,;:!?)")
         random = _not_any_word(self.found)
-        by_heart = self.found is NameWeight.PASSWORD and _BY_HEART.fullmatch(value) is not None
+        by_heart = self.found is NameWeight.PASSWORD and BY_HEART.fullmatch(value) is not None
         if not by_heart and not is_secret(value, self.name, random, quoted=True, environment=False):
             return None
         start = match.start("value")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from hermes.policy.patterns import regex
-from hermes.policy.redact.fields import find_by_field_name, find_in_columns
+from hermes.policy.redact.fields import BY_HEART, find_by_field_name, find_in_columns
 from hermes.policy.redact.formats import find_by_format
 from hermes.policy.redact.heuristics import (
     TABLES,
@@ -249,6 +249,8 @@ def _is_announced(secret: str) -> bool:
     """Whether the value cannot be a word or a name with underscores and dots."""
     if looks_random(secret, strict=False):
         return _has_digits(secret) or is_jumbled(secret)
+    if BY_HEART.fullmatch(secret) and secret.lower() != secret:
+        return True
     signs = any(not each.isalnum() and each not in "_-./'" for each in secret)
     return secret.isascii() and signs and _has_digits(secret) and len(secret) >= 6
 

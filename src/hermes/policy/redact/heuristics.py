@@ -10,6 +10,7 @@ from enum import IntEnum
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 import msgspec
 
@@ -105,6 +106,10 @@ _NUMBER = regex(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$|^0x[0-9a-fA-F]{1,8}L?
 _MASKED = regex(r"^\*+$|\.\.\.|^\[(?:secret|redacted|phone|email|id)|^\**redacted|^•+$|^x+$", re.I)
 
 
+# A value of a URL, and not a variable of Windows such as `%ADMIN_PASSWORD%`.
+_ENCODED = regex(r"%[0-9A-Fa-f]{2}(?!.*%$)")
+
+
 def is_dummy(value: str) -> bool:
     """Whether the value is a placeholder."""
     if _DUMMY.search(value) is not None:
@@ -116,6 +121,8 @@ def is_dummy(value: str) -> bool:
 def is_not_secret(value: str) -> bool:
     """Whether the value cannot be a secret, whatever its name."""
     bare = value.strip().rstrip("):,;")
+    if _ENCODED.match(bare):
+        bare = unquote(bare)
     return bool(
         bare.lower().rstrip(".!?") in _LISTS["values"]
         or _MASKED.search(bare)

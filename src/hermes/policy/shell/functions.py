@@ -65,6 +65,11 @@ def _calls(
             ]
 
 
+WAITING = frozenset(
+    ("wait", "sleep", "read", "break", "exit", "return", "inotifywait", "usleep", "timeout")
+)
+
+
 def spawns_endlessly(block: Block) -> bool:
     """Whether an endless loop starts a background process in every round."""
     *condition, body = block.bodies
@@ -72,8 +77,21 @@ def spawns_endlessly(block: Block) -> bool:
         return False
     endless = _is_always_true(condition[0]) if condition else _has_no_condition(block.words)
     # A round may wait for something or end the loop.
-    return endless and _names(body, loose=False).isdisjoint(
-        ("wait", "sleep", "read", "break", "exit", "return", "inotifywait", "usleep")
+    return endless and _names(body, loose=False).isdisjoint(WAITING)
+
+
+def writes_endlessly(block: Block) -> bool:
+    """Whether an endless loop appends to a file in every round and waits for nothing."""
+    *condition, body = block.bodies
+    endless = _is_always_true(condition[0]) if condition else _has_no_condition(block.words)
+    return endless and _appends(body) and _names(body).isdisjoint(WAITING)
+
+
+def _appends(script: Script) -> bool:
+    return any(
+        isinstance(each, Simple | Block)
+        and any(redirect.operator in (">>", "&>>") for redirect in each.redirects)
+        for each in script.commands
     )
 
 

@@ -30,15 +30,26 @@ class Stream(Value):
 
     text: str = UNKNOWN
     # "network" for text from elsewhere, "decoded" for text that was hidden in other text,
-    # "environment" for the variables that programs are given.
+    # "environment" for the variables that programs are given, "endless" for text without an end,
+    # "zeros" for the same without line ends.
     origin: str = ""
 
     @property
     def known(self) -> bool:
         return UNKNOWN not in self.text and SOME not in self.text
 
+    @property
+    def endless(self) -> bool:
+        return self.origin in ("endless", "zeros")
+
 
 NOTHING = Stream(text="")
+ENDLESS_FILES = {
+    "/dev/zero": Stream(origin="zeros"),
+    "/dev/full": Stream(origin="zeros"),
+    "/dev/urandom": Stream(origin="endless"),
+    "/dev/random": Stream(origin="endless"),
+}
 ANYTHING = Stream()
 
 

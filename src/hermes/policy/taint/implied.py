@@ -128,7 +128,7 @@ def _kinds_of(path: str) -> frozenset[str]:
     folder, _, name = path.rpartition("/")
     if folder.endswith(HOOK_FOLDERS):
         return frozenset({"hooks"})
-    if name == "package.json":
+    if name in ("package.json", "composer.json", "deno.json"):
         return frozenset({"package.json"})
     kind = _languages().get(name) or _languages().get(posixpath.splitext(name)[1])
     return frozenset({kind}) if kind else frozenset()
@@ -146,7 +146,8 @@ def _hooks(folders: Iterable[str]) -> Iterator[str]:
 
 def _scripts(text: str) -> str:
     try:
-        scripts = decode(dict, text).get("scripts", {})
+        whole = decode(dict, text)
     except DecodeError:
         return ""
+    scripts = whole.get("scripts") or whole.get("tasks")
     return "\n".join(str(each) for each in scripts.values()) if isinstance(scripts, dict) else ""
