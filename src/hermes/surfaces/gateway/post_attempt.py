@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hermes.codec.values import replace
-from hermes.core.errors import PostRejected, PostUncertain
+from hermes.core.errors import PlatformUnreachable, PostRejected, PostUncertain
 from hermes.surfaces.gateway.options import PlatformOptions
 from hermes.surfaces.gateway.platform import Address, Manifest, Platform, Post
 
@@ -41,8 +41,14 @@ class PostAttempt:
             return await self._post(platform)
         except PostUncertain:
             self.is_resolved = False
-            found = await self._resolve(platform)
-            return found or await self._post(platform)
+        if found := await self._resolve(platform):
+            return found
+        try:
+            return await self._post(platform)
+        except PostUncertain as error:
+            # The platform can tell, but not now.
+            self.is_resolved = False
+            raise PlatformUnreachable(str(error), retry_after=error.retry_after) from error
 
     async def _post(self, platform: LivePlatform) -> str:
         try:
