@@ -87,7 +87,7 @@ def make_due(job: JsonObject, now: float, zone: str, request: RunRequest | None)
         if any(each["key"] == request.key for each in requests):
             return
         # A due time is one run, so a request that comes during a run gets a later one.
-        now = max(now, *(each["due_at"] + 1.0 for each in requests), 0.0)
+        now = max(now, *(each.get("due_at", 0.0) + 1.0 for each in requests), 0.0)
         requests.append(plain(request))
     moment = format_time(now, zone)
     then = job.get("then_run_at") or job.get("next_run_at")
@@ -117,7 +117,7 @@ def advance(job: JsonObject, plan: Plan, *, now: float, settings: CronSettings, 
     is_complete = repeat["times"] is not None and repeat["completed"] >= repeat["times"]
     for request in job.get("requests") or () if plan.action == "run" else ():
         # The run takes all requests that wait.
-        request["due_at"] = request["due_at"] or plan.due_at
+        request["due_at"] = request.get("due_at") or plan.due_at
     job |= {
         "repeat": repeat,
         "next_run_at": format_time(following, zone) if following is not None else None,

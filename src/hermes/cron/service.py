@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import JsonObject, Value
 from hermes.config.cron_settings import CronSettings
 from hermes.core.errors import NotFound, UsageError
-from hermes.cron.delivery import Outbox, WaitingOutput
+from hermes.cron.delivery import WaitingOutput, WaitingOutputs
 from hermes.cron.due import RunRequest, due_time, make_due
 from hermes.cron.record import (
     Actor,
@@ -57,7 +57,7 @@ class CronService:
 
     def __init__(self, run: RunContext, journal: SqliteJournal) -> None:
         self.store = JobStore(run.home, run.world)
-        self.outbox = Outbox(self.store.folder / "outbox")
+        self.outbox = WaitingOutputs(self.store.folder / "outbox")
         self._run = run
         self._due_times = DueTimes(journal)
         self._has_journal = run.home.journal.exists

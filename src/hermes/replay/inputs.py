@@ -24,9 +24,7 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
             if event.steer and message.origin == "user":
                 return commands.Steer(text=message.text, key=event.key)
             if event.steer:
-                return commands.AddContext(
-                    text=message.text, key=event.key, origin=message.origin
-                )
+                return commands.AddContext(text=message.text, key=event.key, origin=message.origin)
             images = tuple(part for part in message.parts if isinstance(part, Image))
             return commands.Say(
                 text=message.text, images=images, key=event.key, origin=message.origin

@@ -158,7 +158,6 @@ async def matrix_rooms(url: str, folder: Path, count: int) -> AsyncIterator[Coun
 
 @asynccontextmanager
 async def mail_threads(folder: Path) -> AsyncIterator[Counterpart]:
-    folder.mkdir(parents=True)
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(mail.mail_servers(folder))
         imap = await stack.enter_async_context(Link(servers.imap_port).listening())

@@ -102,9 +102,7 @@ class MatrixRoom:
 
     async def say(self, text: str) -> None:
         content = {"msgtype": "m.text", "body": text}
-        await self.ada.room_send(
-            self.id, "m.room.message", content, ignore_unverified_devices=True
-        )
+        await self.ada.room_send(self.id, "m.room.message", content, ignore_unverified_devices=True)
 
     async def shown(self) -> list[str]:
         """The texts of the bot, with the newest edit of each."""

@@ -1,5 +1,5 @@
-"""A real gateway process that is killed again and again, with real platforms at the other end: every
-message is answered, and no answer comes twice."""
+"""A real gateway process that is killed again and again, with real platforms at the other end:
+every message is answered, and no answer comes twice."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tests.surfaces.gateway.counterparts import (
     Counterpart,
     mail_threads,
     matrix_rooms,
-    telegram_chats,
 )
 from tests.surfaces.gateway.test_kills import POINTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
+ROOT = Path(__file__).parents[3]
 HERMES = str(Path(sys.executable).with_name("hermes"))
 CHATS = 2
 SEEDS = int(os.environ.get("HERMES_TEST_KILL_SEEDS", "20"))
@@ -71,6 +71,7 @@ class KilledGateway:
         (self.home / "config.yaml").chmod(0o600)
         self.env = {
             "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT / "src"),
             "HOME": str(folder),
             "HERMES_HOME": str(self.home),
             "HERMES_TESTING": "1",
@@ -155,8 +156,7 @@ class KilledGateway:
         process = await self.start()
         try:
             async with asyncio.timeout(180):
-                while not await self.answered() and process.returncode is None:
-                    # A person who waits writes again, and hears what may be missing.
+                while not await self.answered() and process.returncode is None:  # noqa: ASYNC110
                     await asyncio.sleep(0.3)
             # What comes twice comes now.
             await asyncio.sleep(2.0)
@@ -212,6 +212,7 @@ async def play(
 @pytest.mark.skipif(bool(mail_servers.missing()), reason=mail_servers.missing() or "unused")
 @pytest.mark.parametrize("point", (*POINTS, ANYWHERE))
 async def test_email_loses_and_doubles_nothing(tmp_path: Path, point: str) -> None:
+    (tmp_path / "servers").mkdir()
     await play(tmp_path, mail_threads(tmp_path / "servers"), point)
 
 
