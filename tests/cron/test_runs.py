@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import UsageError
+from hermes.cron.due import RunRequest
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, drops, fails, says
 from tests.cron.scheduling import CronHome, cron_home, joined
@@ -295,6 +296,26 @@ async def test_hooks_can_skip_a_run_and_hear_of_its_end(tmp_path: Path) -> None:
         hooks.remove("t")
         await home.after(3_600)
         assert heard == [("Tides", "All is well.")]
+
+
+async def test_a_run_gets_the_text_of_those_who_asked_for_it(tmp_path: Path) -> None:
+    async with cron_home(tmp_path) as home:
+        job = await home.add("every 1h", "Summarise.")
+        for n in (1, 2, 2):
+            request = RunRequest(key=f"webhook:r:{n}", source="webhook", text=f"push {n}")
+            await home.jobs.run_now(job, request=request)
+        assert len(await home.after(1)) == 1
+        sent = home.stage.server.requests[-1].last_text
+        assert [sent.count(f"push {n}") for n in (1, 2)] == [1, 1]
+        # What comes later has a run of its own; what came before does not come again.
+        later = RunRequest(key="webhook:r:3", source="webhook", text="push 3")
+        await home.jobs.run_now(job, request=later)
+        assert len(await home.after(1)) == 1
+        sent = home.stage.server.requests[-1].last_text
+        assert "push 3" in sent and "push 1" not in sent
+        assert len(await home.after(3_600)) == 1
+        assert "push" not in home.stage.server.requests[-1].last_text
+        assert len(await home.runs(job)) == 3
 
 
 async def test_output_files_say_everything_and_old_ones_go(tmp_path: Path) -> None:

@@ -23,6 +23,15 @@ class Steer(Value, tag="steer"):
     key: str = ""
 
 
+class AddContext(Value, tag="add_context"):
+    """Text that the model sees with the next message and that asks for no answer. In a running turn
+    it joins the turn. `key` and `origin` are as in `Say`."""
+
+    text: str
+    origin: str
+    key: str = ""
+
+
 class Withdraw(Value, tag="withdraw"):
     """Take back the message with this record number before its turn starts."""
 
@@ -91,6 +100,6 @@ class End(Value, tag="end"):
 
 
 Command = (
-    Say | Steer | Withdraw | Interrupt | Answer | SwitchModel | Rewind | Compact | Overlay | Tune
-    | Retitle | Archive | End
+    Say | Steer | AddContext | Withdraw | Interrupt | Answer | SwitchModel | Rewind | Compact
+    | Overlay | Tune | Retitle | Archive | End
 )  # fmt: skip

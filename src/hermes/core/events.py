@@ -65,7 +65,7 @@ class MessageReceived(Value, tag="message_received"):
     key: str = ""
     # The message joins the running turn.
     steer: bool = False
-    # The message was answered elsewhere and enters the transcript at once.
+    # The message was answered elsewhere or asks for no answer; it enters the transcript at once.
     past: bool = False
 
 

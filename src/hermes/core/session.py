@@ -10,6 +10,7 @@ from typing import assert_never
 
 from hermes.codec.values import replace
 from hermes.core.commands import (
+    AddContext,
     Answer,
     Archive,
     Command,
@@ -206,6 +207,13 @@ class Session:
                     message, joins = user_says(command.text), self._runner.running is not None
                     received = MessageReceived(message=message, key=command.key, steer=joins)
                     await self._receive(received)
+            case AddContext():
+                message = user_says(command.text, origin=command.origin)
+                joins = self._runner.running is not None
+                received = MessageReceived(
+                    message=message, key=command.key, steer=joins, past=not joins
+                )
+                await self._receive(received)
             case Withdraw(n=n):
                 # A message is either withdrawn or answered, so not while a turn takes it.
                 async with self._runner.take_lock:

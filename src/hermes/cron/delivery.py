@@ -33,7 +33,7 @@ class DeliveryReport(Value):
     detail: str = ""
 
 
-class Delivery(Protocol):
+class OutputDelivery(Protocol):
     """Sends the output of jobs to chats; a gateway provides it."""
 
     async def deliver(
@@ -84,7 +84,7 @@ class WaitingOutput(Value):
     mirror: bool = False
 
 
-class Outbox:
+class WaitingOutputs:
     """The folder of output that waits for a gateway, one file per target."""
 
     def __init__(self, folder: Path) -> None:

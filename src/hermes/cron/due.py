@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, Value
 from hermes.config.cron_settings import CronSettings
 from hermes.core.errors import UsageError
@@ -12,6 +13,8 @@ from hermes.cron.schedule import Schedule, format_time, next_run, parse_time, pe
 
 LEAST_GRACE, MOST_GRACE = 120.0, 7_200.0
 RETRY_MINUTES = (5, 15, 30)
+# Requests are kept for so long that one that comes again is recognized.
+MAX_REQUESTS = 50
 OVERLAP = "overlap: the previous run is still active"
 MISSED = "missed"
 
@@ -51,6 +54,7 @@ def plan_job(
     is_extra = bool(job.get("run_requested_at") or job.get("retry"))
     if is_running:
         waits = settings.missed == "all" and schedule.kind != "once"
+        waits = waits or bool(requests_of(job, 0.0))
         return Plan(action="hold" if waits else "skip", due_at=due_at, reason=OVERLAP)
     if schedule.kind == "once" and not is_extra and late > settings.oneshot_max_lateness:
         return Plan(action="give_up", due_at=due_at, reason=MISSED)
@@ -66,6 +70,40 @@ def grace_seconds(schedule: Schedule, due_at: float, zone: str) -> float:
     return min(MOST_GRACE, max(LEAST_GRACE, period_seconds(schedule, due_at, zone) / 2))
 
 
+class RunRequest(Value):
+    """Text of someone else for one run of a job, such as a webhook. `due_at` is set when the run is
+    claimed."""
+
+    key: str
+    source: str
+    text: str
+    due_at: float = 0.0
+
+
+def make_due(job: JsonObject, now: float, zone: str, request: RunRequest | None) -> None:
+    """Make a job due now, once for each key of a request."""
+    requests = list(job.get("requests") or ())
+    if request is not None:
+        if any(each["key"] == request.key for each in requests):
+            return
+        # A due time is one run, so a request that comes during a run gets a later one.
+        now = max(now, *(each.get("due_at", 0.0) + 1.0 for each in requests), 0.0)
+        requests.append(plain(request))
+    moment = format_time(now, zone)
+    then = job.get("then_run_at") or job.get("next_run_at")
+    if job.get("run_requested_at"):
+        moment, then = str(job["next_run_at"]), job.get("then_run_at")
+    job |= {"next_run_at": moment, "run_requested_at": moment, "then_run_at": then}
+    if requests:
+        job["requests"] = requests[-MAX_REQUESTS:]
+
+
+def requests_of(job: JsonObject, due_at: float) -> tuple[RunRequest, ...]:
+    """The requests that a run answers."""
+    found = (convert(RunRequest, each) for each in job.get("requests") or ())
+    return tuple(each for each in found if each.due_at == due_at)
+
+
 def advance(job: JsonObject, plan: Plan, *, now: float, settings: CronSettings, zone: str) -> None:
     """Move the record past a due time. Does nothing if another process has moved it."""
     if due_time(job) != plan.due_at:
@@ -77,6 +115,9 @@ def advance(job: JsonObject, plan: Plan, *, now: float, settings: CronSettings, 
         job["last_run_at"] = format_time(now, zone)
         repeat["completed"] += 0 if retry else 1
     is_complete = repeat["times"] is not None and repeat["completed"] >= repeat["times"]
+    for request in job.get("requests") or () if plan.action == "run" else ():
+        # The run takes all requests that wait.
+        request["due_at"] = request.get("due_at") or plan.due_at
     job |= {
         "repeat": repeat,
         "next_run_at": format_time(following, zone) if following is not None else None,

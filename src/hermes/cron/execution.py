@@ -11,6 +11,7 @@ from hermes.config.child_environment import child_environment
 from hermes.config.cron_settings import CronSettings
 from hermes.core.effects import Principal
 from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.cron.due import requests_of
 from hermes.cron.output import OutputFiles, RunOutput, is_silent, stamp
 from hermes.cron.prompt import INTERRUPTED, PromptParts, build_prompt, origin
 from hermes.cron.record import find_script
@@ -128,7 +129,7 @@ class JobExecutor:
         id = session_id(str(job["id"]), due_at)
         text, source = "", "user"
         if not (was_running and await self._sessions.is_started(id)):
-            parts = await self._parts(job, settings, was_running)
+            parts = await self._parts(job, due_at, settings, was_running)
             if parts.script is not None and not wants_agent(parts.script.output):
                 return RunOutput(status="silent", text="The script said no.")
             text, source = build_prompt(job, parts), origin(job, parts)
@@ -161,7 +162,7 @@ class JobExecutor:
         )
 
     async def _parts(
-        self, job: JsonObject, settings: CronSettings, was_running: bool
+        self, job: JsonObject, due_at: float, settings: CronSettings, was_running: bool
     ) -> PromptParts:
         skills: list[str] = []
         for name in job.get("skills") or ():
@@ -178,6 +179,7 @@ class JobExecutor:
             skills=tuple(skills),
             context=await asyncio.to_thread(self._context, job, settings),
             script=script,
+            requests=tuple((each.source, each.text) for each in requests_of(job, due_at)),
         )
 
     def _context(self, job: JsonObject, settings: CronSettings) -> tuple[tuple[str, str], ...]:

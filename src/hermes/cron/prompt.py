@@ -19,11 +19,14 @@ class PromptParts(Value):
     skills: tuple[str, ...] = ()
     context: tuple[tuple[str, str], ...] = ()
     script: ScriptResult | None = None
+    # What others wrote for this run, by source.
+    requests: tuple[tuple[str, str], ...] = ()
 
 
 def build_prompt(job: JsonObject, parts: PromptParts) -> str:
     sections = [NOTE, *parts.skills]
     sections += [f"## Output of {title}\n{text}" for title, text in parts.context]
+    sections += [f"## Message of {source}\n{text}" for source, text in parts.requests]
     if parts.script is not None:
         shown = parts.script.output.strip() or EMPTY
         sections.append(f"## Output of the script\n{shown}")
@@ -38,4 +41,5 @@ def origin(job: JsonObject, parts: PromptParts) -> str:
     """Where the message comes from: text of scripts and other jobs is untrusted."""
     sources = [f"script:{job.get('script')}"] if parts.script is not None else []
     sources += [f"job:{title}" for title, _ in parts.context]
+    sources += [source for source, _ in parts.requests]
     return ", ".join(sources) or "user"

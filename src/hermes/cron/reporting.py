@@ -10,10 +10,10 @@ from hermes.config.cron_settings import CronSettings
 from hermes.core.errors import HermesError
 from hermes.cron.delivery import (
     LOCAL,
-    Delivery,
     DeliveryReport,
-    Outbox,
+    OutputDelivery,
     WaitingOutput,
+    WaitingOutputs,
     parse_targets,
 )
 from hermes.cron.due import retry_delay, retry_later
@@ -38,7 +38,7 @@ class FinishedRun(Value):
 class RunReporter:
     """Reports finished runs. Reporting the same run twice, after a crash, changes nothing."""
 
-    def __init__(self, store: JobStore, outbox: Outbox, delivery: Delivery) -> None:
+    def __init__(self, store: JobStore, outbox: WaitingOutputs, delivery: OutputDelivery) -> None:
         self._store = store
         self._outbox = outbox
         self._delivery = delivery

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import JsonObject
 from hermes.config.load import load
 from hermes.core.errors import HermesError, UsageError
-from hermes.cron.delivery import Delivery, NoDelivery, Outbox
+from hermes.cron.delivery import NoDelivery, OutputDelivery, WaitingOutputs
 from hermes.cron.due import Plan, advance, correct, due_time, plan_job
 from hermes.cron.execution import JobExecutor, JobSessions, session_id
 from hermes.cron.output import RunOutput
@@ -42,14 +42,14 @@ class Scheduler:
         run: RunContext,
         journal: SqliteJournal,
         sessions: JobSessions,
-        delivery: Delivery | None = None,
+        delivery: OutputDelivery | None = None,
     ) -> None:
         self._run = run
         self._store = JobStore(run.home, run.world)
         self._due_times = DueTimes(journal)
         self._sessions = sessions
         self._executor = JobExecutor(run, self._store, sessions)
-        outbox = Outbox(self._store.folder / "outbox")
+        outbox = WaitingOutputs(self._store.folder / "outbox")
         self._reporter = RunReporter(self._store, outbox, delivery or NoDelivery())
         self._has_delivery = delivery is not None
         self._signal = SchedulerSignal(self._store.wake_folder)

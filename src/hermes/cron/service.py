@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import JsonObject, Value
 from hermes.config.cron_settings import CronSettings
 from hermes.core.errors import NotFound, UsageError
-from hermes.cron.delivery import Outbox, WaitingOutput
-from hermes.cron.due import due_time
+from hermes.cron.delivery import WaitingOutput, WaitingOutputs
+from hermes.cron.due import RunRequest, due_time, make_due
 from hermes.cron.record import (
     Actor,
     JobChange,
@@ -57,7 +57,7 @@ class CronService:
 
     def __init__(self, run: RunContext, journal: SqliteJournal) -> None:
         self.store = JobStore(run.home, run.world)
-        self.outbox = Outbox(self.store.folder / "outbox")
+        self.outbox = WaitingOutputs(self.store.folder / "outbox")
         self._run = run
         self._due_times = DueTimes(journal)
         self._has_journal = run.home.journal.exists
@@ -113,13 +113,20 @@ class CronService:
         }
         return await asyncio.to_thread(self.store.update, job_id, changes)
 
-    async def run_now(self, job_id: str, actor: Actor = OWNER) -> JsonObject:
-        """Make the job due now, also while it is paused; the next regular run stays."""
-        job = await self.get(job_id, actor)
-        now = format_time(self._now(), self.zone)
-        then = job.get("then_run_at") or job.get("next_run_at")
-        changes: JsonObject = {"next_run_at": now, "run_requested_at": now, "then_run_at": then}
-        return await asyncio.to_thread(self.store.update, job_id, changes)
+    async def run_now(
+        self, job_id: str, actor: Actor = OWNER, *, request: RunRequest | None = None
+    ) -> JsonObject:
+        """Make the job due now, also while it is paused; the next regular run stays. The run gets
+        the text of `request`; one with a known key changes nothing."""
+        await self.get(job_id, actor)
+
+        def work() -> JsonObject:
+            with self.store.edit() as jobs:
+                job = find_job(jobs, job_id)
+                make_due(job, self._now(), self.zone, request)
+            return job
+
+        return await asyncio.to_thread(work)
 
     async def remove(self, job_id: str, actor: Actor = OWNER) -> JsonObject:
         job = await self.get(job_id, actor)

@@ -49,7 +49,7 @@ HOOKS: dict[str, Hook] = {
         Hook("plan_created", "a plan was created", fired=False),
         Hook("plan_step_start", "a step of a plan begins", fired=False),
         Hook("plan_step_end", "a step of a plan has ended", fired=False),
-        Hook("pre_gateway_dispatch", "a chat message has arrived", "skip, rewrite", fired=False),
+        Hook("pre_gateway_dispatch", "a chat message has arrived", "skip, rewrite"),
         Hook("pre_cron_run", "a job is about to run", "skip"),
         Hook("post_cron_run", "a job has run"),
     )

@@ -10,7 +10,7 @@ from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.session_request import SessionRequest
-from hermes.cron.delivery import Delivery
+from hermes.cron.delivery import OutputDelivery
 from hermes.cron.execution import JobAnswer, JobTurn
 from hermes.cron.scheduler import Scheduler
 from hermes.hosting.admission import Admission
@@ -135,7 +135,7 @@ def run_id(session_id: str) -> str:
 
 
 def make_scheduler(
-    app: App, delivery: Delivery | None = None
+    app: App, delivery: OutputDelivery | None = None
 ) -> tuple[Scheduler, HostedJobSessions]:
     """The scheduler of a process, and its sessions, which must be closed after it. A gateway passes
     its `delivery`."""

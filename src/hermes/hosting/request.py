@@ -14,12 +14,12 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 
 BusyMode = Literal["queue", "steer", "interrupt"]
-Delivery = Literal["started", "queued", "steered", "interrupted"]
+SentAs = Literal["started", "queued", "steered", "interrupted"]
 # Commands for the running turn; they must not wait for its end.
 URGENT_COMMANDS = ("/steer", "/stop")
 
 
-async def send_message(session: Session, say: Say, mode: BusyMode) -> Delivery:
+async def send_message(session: Session, say: Say, mode: BusyMode) -> SentAs:
     """Send a message. While a turn runs, it waits (`queue`), joins the turn at its next step
     (`steer`), or replaces it (`interrupt`). A message with images cannot join a turn; it waits."""
     if not session.busy:

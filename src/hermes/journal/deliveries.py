@@ -62,7 +62,7 @@ class PostRow(Value):
     note: str
 
 
-class Route(Value):
+class StoredRoute(Value):
     """The session of a chat. `body` is what the gateway stores about it."""
 
     key: str
@@ -199,16 +199,16 @@ class DeliveryLedger:
             lambda db: tuple(_value(PostRow, row) for row in db.execute(query, values))
         )
 
-    async def route(self, key: str) -> Route | None:
+    async def route(self, key: str) -> StoredRoute | None:
         query = "SELECT * FROM routes WHERE key = ?"
         row = await self._journal.reading(lambda db: db.execute(query, (key,)).fetchone())
-        return None if row is None else _value(Route, row)
+        return None if row is None else _value(StoredRoute, row)
 
-    async def routes(self) -> tuple[Route, ...]:
+    async def routes(self) -> tuple[StoredRoute, ...]:
         """All routes, the most recently used first."""
         query = "SELECT * FROM routes ORDER BY used_at DESC"
         return await self._journal.reading(
-            lambda db: tuple(_value(Route, row) for row in db.execute(query))
+            lambda db: tuple(_value(StoredRoute, row) for row in db.execute(query))
         )
 
     async def set_route(self, key: str, session_id: str, body: str) -> None:

@@ -21,12 +21,17 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
     match event:
         case events.MessageReceived(past=False) if event.message.origin != OWN_WORDS:
             message = event.message
-            if event.steer:
+            if event.steer and message.origin == "user":
                 return commands.Steer(text=message.text, key=event.key)
+            if event.steer:
+                return commands.AddContext(text=message.text, key=event.key, origin=message.origin)
             images = tuple(part for part in message.parts if isinstance(part, Image))
             return commands.Say(
                 text=message.text, images=images, key=event.key, origin=message.origin
             )
+        case events.MessageReceived(past=True, key=key) if key:
+            message = event.message
+            return commands.AddContext(text=message.text, key=key, origin=message.origin)
         case events.ModelSwitched():
             return commands.SwitchModel(model=event.model, provider=event.provider)
         case events.TitleChanged():

@@ -21,7 +21,7 @@ from hermes.core.world import World
 from hermes.journal.deliveries import DeliveryLedger
 from hermes.surfaces.gateway.access import Access
 from hermes.surfaces.gateway.chat_service import ChatService, LivePlatform
-from hermes.surfaces.gateway.options import DisplayOptions, GatewayOptions, PlatformOptions
+from hermes.surfaces.gateway.options import DisplayOptions, GatewayOptions, PlatformChatOptions
 from hermes.surfaces.gateway.platform import (
     Abilities,
     Address,
@@ -148,6 +148,7 @@ class FakePlatform:
         self._call("typing", to)
 
     async def react(self, to: Address, message_id: str, emoji: str) -> None:
+        self._fail("react", is_sent=False)
         self._call("react", to, message_id=message_id, text=emoji)
 
     async def answer_choice(self, event: Inbound, text: str) -> None:
@@ -255,7 +256,7 @@ def echo(request: Request) -> Step:
 
 def live(fake: FakePlatform, display: DisplayOptions = QUIET, **options: Any) -> LivePlatform:
     manifest = Manifest(name=NAME, title="Fake", adapter="x:y", abilities=fake.abilities, fields=())
-    return LivePlatform(manifest, fake, PlatformOptions(display=display, **options))
+    return LivePlatform(manifest, fake, PlatformChatOptions(display=display, **options))
 
 
 @asynccontextmanager

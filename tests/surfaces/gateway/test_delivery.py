@@ -158,6 +158,17 @@ async def test_an_uncertain_post_is_resolved_and_not_doubled(
         assert await own.say("again") == ["You said: again"]
 
 
+@pytest.mark.parametrize("resolution", ["key", "read_back"])
+async def test_a_platform_that_stays_away_is_asked_later_about_a_post(
+    tmp_path: Path, resolution: str
+) -> None:
+    abilities = replace(ABILITIES, resolution=resolution)
+    async with gateway(tmp_path, abilities=abilities, world=virtual()) as own:
+        own.fake.failing.extend(Failing(error=PostUncertain) for _ in range(5))
+        assert await own.clock.run_until(own.say("hello")) == ["You said: hello"]
+        assert await own.clock.run_until(own.say("again")) == ["You said: again"]
+
+
 async def test_a_post_that_nobody_can_resolve_is_mentioned_at_the_next_contact(
     tmp_path: Path,
 ) -> None:

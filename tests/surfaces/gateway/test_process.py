@@ -51,6 +51,30 @@ async def test_a_message_that_waits_for_its_answer_survives_a_kill(machine: Mach
     assert list(machine.wire.posts.values()) == ["You said: slow"]
 
 
+async def test_a_gateway_that_crashes_again_and_again_says_so_in_the_chats(
+    machine: Machine,
+) -> None:
+    machine.answers.clear()
+    await machine.wire.say("deadly", key="1")
+    for _ in range(3):
+        process = await machine.gateway()
+        await machine.wire.acknowledge("1")
+        process.kill()
+        await process.wait()
+    careful = await machine.gateway()
+    await machine.wire.wait_for("I crashed several times in a row")
+    machine.answers.set()
+    await machine.wire.say("harmless", key="2")
+    await machine.wire.wait_for("You said: harmless")
+    careful.send_signal(signal.SIGTERM)
+    assert await ended(careful) == 0
+    last = await machine.gateway()
+    await machine.wire.wait_for("You said: deadly")
+    last.send_signal(signal.SIGTERM)
+    assert await ended(last) == 0
+    assert len(machine.wire.posts) == 3
+
+
 async def test_a_second_signal_ends_the_process_at_once(machine: Machine) -> None:
     machine.add("gateway: {restart_drain_timeout: 600}")
     process = await machine.gateway()

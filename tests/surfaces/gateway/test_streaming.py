@@ -175,3 +175,39 @@ async def test_a_turn_without_progress_is_stopped(tmp_path: Path) -> None:
         (text,) = own.fake.texts
         assert text.startswith("I stopped after 10 minutes without any progress")
         assert await own.ledger.open_messages() == ()
+
+
+async def test_the_messages_of_an_answer_come_with_human_pauses(tmp_path: Path) -> None:
+    text = "\n".join(f"This is line {n} of a long answer." for n in range(14))
+    streaming = replace(PROMPT.streaming, enabled=False, human_delay_ms=(800, 2500))
+    options = replace(PROMPT, streaming=streaming)
+    async with gateway(
+        tmp_path, lambda _: says(text), abilities=NARROW, options=options, world=virtual()
+    ) as own:
+        await own.clock.run_until(own.say("hello"))
+        times = [call.at for call in own.fake.seen("post")]
+        assert len(times) == 3
+        assert all(0.8 <= b - a <= 2.6 for a, b in pairwise(times))
+
+
+async def test_an_answer_that_took_long_is_posted_as_a_new_message(tmp_path: Path) -> None:
+    streaming = replace(PROMPT.streaming, edit_seconds=0.1, fresh_final_seconds=0.2)
+    options = replace(PROMPT, streaming=streaming)
+    async with gateway(
+        tmp_path, lambda _: slowly(WORDS), options=options, display=SHOWN, abilities=NARROW
+    ) as own:
+        await own.say("hello")
+        assert own.fake.texts == [WORDS]
+        assert [call.kind for call in own.fake.calls][-2:] == ["post", "delete"]
+        assert await own.ledger.open_posts() == ()
+
+
+async def test_reasoning_is_shown_above_the_answer_if_wanted(tmp_path: Path) -> None:
+    def rule(_: Request) -> Step:
+        return Step(text="42", reasoning="first\nsecond")
+
+    async with gateway(tmp_path, rule) as own:
+        assert await own.say("hello") == ["42"]
+    shown = DisplayOptions(streaming=False, tool_progress="off", show_reasoning=True)
+    async with gateway(tmp_path / "shown", rule, display=shown) as own:
+        assert await own.say("hello") == ["> first\n> second\n\n42"]

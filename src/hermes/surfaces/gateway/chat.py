@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Coroutine
 
-from hermes.codec.json import decode, encode
+from hermes.codec.json import encode
 from hermes.codec.values import Value, replace
 from hermes.commands.formatting import one_line
 from hermes.core.commands import Answer
@@ -19,6 +19,8 @@ from hermes.hosting.run import Run
 from hermes.surfaces.gateway.background_tasks import BackgroundTasks
 from hermes.surfaces.gateway.chat_commands import ChatCommands
 from hermes.surfaces.gateway.chat_turn import SHUTDOWN, ChatTurn, MessageBuilder
+from hermes.surfaces.gateway.context_notes import ContextNotes
+from hermes.surfaces.gateway.message_state import MessageState
 from hermes.surfaces.gateway.pending import INTERNAL, ChatDeps, Pending, is_mergeable, merged
 from hermes.surfaces.gateway.platform import Post
 from hermes.surfaces.gateway.process_watch import ProcessWatch
@@ -29,7 +31,6 @@ from hermes.surfaces.gateway.routes import ChatRoute
 
 log = logging.getLogger(__name__)
 
-DOUBT_CHARS = 60
 ACK_SECONDS = 30.0
 # A client splits a long text into messages that are nearly as long as the platform allows.
 SPLIT_SECONDS = 2.0
@@ -62,6 +63,8 @@ class Chat:
         self.questions = ChatQuestions(deps.outbox, self._send_answer)
         self.turn: ChatTurn | None = None
         self.resets = SessionReset(deps, self.builder)
+        self._notes = ContextNotes(key, deps, self.builder)
+        self._state = MessageState(deps)
         self.inbox: deque[Pending] = deque()
         self.background = BackgroundTasks(deps.app)
         self._processes = ProcessWatch(deps, self._on_notice)
@@ -102,6 +105,14 @@ class Chat:
         task = asyncio.ensure_future(self._log_failure(work))
         self._side_tasks.add(task)
         task.add_done_callback(self._side_tasks.discard)
+
+    def run_when_idle(self, work: Coroutine[None, None, object]) -> None:
+        """Do something in place of a message; messages wait meanwhile. Nothing while one is
+        answered."""
+        if self.is_idle and not self._is_closing:
+            self._task = asyncio.ensure_future(self._work(work))
+        else:
+            work.close()
 
     async def wait(self) -> None:
         """Wait until everything is answered."""
@@ -148,14 +159,16 @@ class Chat:
         if (self._task is None or self._task.done()) and not self._is_closing:
             self._task = asyncio.ensure_future(self._work())
 
-    async def _work(self) -> None:
+    async def _work(self, first: Coroutine[None, None, object] | None = None) -> None:
+        if first is not None:
+            await self._log_failure(first)
         while self.inbox and not self._is_closing:
             pending = self.inbox.popleft()
             if not await self._log_failure(self._handle(pending)):
                 text = "I cannot answer this now because of an error; I try again after a restart."
                 await self.deps.outbox.post_unrecorded(pending.event.address, Post(text=text))
 
-    async def _log_failure(self, work: Coroutine[None, None, None]) -> bool:
+    async def _log_failure(self, work: Coroutine[None, None, object]) -> bool:
         """Whether the work succeeded."""
         try:
             await work
@@ -167,7 +180,11 @@ class Chat:
         return False
 
     async def _handle(self, pending: Pending) -> None:
-        await self._tell_doubts(pending)
+        if not pending.wants_answer:
+            await self._notes.add(pending)
+            await self.finish(pending, "for information")
+            return
+        await self._state.tell_doubts(pending)
         if self._commands.is_command(pending):
             await self._commands.run(self, pending)
             return
@@ -194,6 +211,7 @@ class Chat:
         if not pending.session_id:
             await deps.ledger.accept(pending.event.address.platform, pending.event.key, session_id)
             world.kill_point("gateway.accepted")
+        self.spawn(self._state.show_seen(pending))
         self.turn = turn = ChatTurn(deps, pending, route, run, self.questions)
         self._last_event = pending
         request = replace(self.builder.request(pending, route, text=""), session_id=session_id)
@@ -226,6 +244,7 @@ class Chat:
         if result.ended is None:
             note = str(run.failure)
             await self.tell(pending, f"I could not answer: {note}", "error")
+        await self._state.show_end(pending, result.ended)
         await self.finish(pending, note)
 
     async def _close_joined(self, turn: ChatTurn) -> None:
@@ -282,7 +301,12 @@ class Chat:
         async with self._busy_lock:
             if self._commands.is_urgent(pending):
                 await self._commands.run(self, pending)
-            elif self.turn is None or pending.is_internal or self._commands.is_command(pending):
+            elif (
+                self.turn is None
+                or pending.is_internal
+                or not pending.wants_answer
+                or self._commands.is_command(pending)
+            ):
                 self._enqueue(replace(pending, was_queued=True))
             elif (asked := self.questions.question) and asked.requester == pending.event.sender.id:
                 await self.questions.answer_text(asked, pending.event.text, pending.event.sender.id)
@@ -360,24 +384,16 @@ class Chat:
         pending = replace(
             self._last_event, event=event, session_id=session_id, note="", was_queued=True
         )
-        self.spawn(self._add_internal(pending))
+        self.spawn(self.add_internal(pending))
 
-    async def _add_internal(self, pending: Pending) -> None:
+    async def add_internal(self, pending: Pending) -> None:
+        """Take an event that no person sent, once for each key."""
         platform, key = pending.event.address.platform, pending.event.key
         body = encode(pending.event).decode()
         if await self.deps.ledger.receive(platform, key, self.key, body):
-            await self.deps.ledger.accept(platform, key, pending.session_id)
+            if pending.session_id:
+                await self.deps.ledger.accept(platform, key, pending.session_id)
             self._enqueue(pending)
 
     async def _send_answer(self, run: Run, answer: Answer) -> None:
         await self.deps.executor.send(run, answer)
-
-    async def _tell_doubts(self, pending: Pending) -> None:
-        """Say which posts may not have arrived."""
-        to, outbox = pending.event.address, self.deps.outbox
-        for row in outbox.doubts(to):
-            post = decode(Post, row.body)
-            what = one_line(post.text or (post.file.name if post.file else ""), DOUBT_CHARS)
-            text = f"My last reply may not have arrived: “{what}”. Ask me to repeat it."
-            await outbox.send(f"{row.key}:doubt", to, Post(text=text), session_id=row.session_id)
-            await outbox.settle_doubt(row)

@@ -53,16 +53,19 @@ class ChatCommands:
         )
         self.control: GatewayControl | None = None
         self.accounts: dict[str, str] = {}
+        # What a command may begin with, by platform.
+        self.prefixes: dict[str, tuple[str, ...]] = {}
 
     def line(self, pending: Pending) -> str:
         """The command of a message, beginning with a slash; "" for a message that is none."""
         event = pending.event
         text, platform = event.text.strip(), event.address.platform
-        if pending.is_internal or event.files:
+        if pending.is_internal or event.files or not pending.wants_answer:
             return ""
         if text.startswith("!"):
             name = split_line("/" + text[1:])[0]
-            return "/" + text[1:] if self.registry.find(name) is not None else ""
+            is_ours = "!" in self.prefixes.get(platform, ()) and self.registry.find(name)
+            return "/" + text[1:] if is_ours else ""
         found = _COMMAND.match(text)
         if found is None:
             return ""
@@ -177,6 +180,7 @@ class ChatCommands:
             await deps.routes.switch(route, switch.session_id, now)
             await self._show(here, switch.text or f"This is session {switch.session_id}.")
             return
-        await deps.routes.renew(route, now)
+        new = await deps.routes.renew(route, now)
         chat.spawn(chat.resets.flush(route, pending, "new"))
+        await chat.resets.announce(route, new, "user")
         await self._show(here, switch.text or "This is a new session.")

@@ -15,7 +15,7 @@ from hermes.surfaces.gateway.options import (
     DisplayOptions,
     GatewayOptions,
     HomeChannel,
-    PlatformOptions,
+    PlatformChatOptions,
     ResetOptions,
     ResetPolicy,
     StreamingOptions,
@@ -37,6 +37,8 @@ def gateway_options(config: Config) -> GatewayOptions:
             edit_seconds=settings.streaming.edit_interval,
             buffer_chars=settings.streaming.buffer_threshold,
             cursor=settings.streaming.cursor,
+            human_delay_ms=(delay.min_ms, delay.max_ms) if delay.mode == "on" else (0, 0),
+            fresh_final_seconds=settings.streaming.fresh_final_after_seconds,
         ),
         busy_mode=display.busy_input_mode,
         busy_ack=settings.display.busy_ack_enabled,
@@ -48,7 +50,6 @@ def gateway_options(config: Config) -> GatewayOptions:
         redact_pii=settings.privacy.redact_pii,
         media_roots=gateway.media_roots,
         process_notices=display.background_process_notifications,
-        human_delay_ms=(delay.min_ms, delay.max_ms) if delay.mode == "on" else (0, 0),
         route_days=gateway.session_store_max_age_days,
     )
 
@@ -76,9 +77,10 @@ def _policy(policy: SessionResetSettings) -> ResetPolicy:
     )
 
 
-def chat_options(config: Config, platform: ConfiguredPlatform) -> PlatformOptions:
+def chat_options(config: Config, platform: ConfiguredPlatform) -> PlatformChatOptions:
     """The options of the conversations of one platform."""
     options, name = platform.options, platform.manifest.name
+    abilities = platform.manifest.abilities
     display = platform_display(config, name)
     channel_variable = variable_name(name, "home_channel")
     home = HomeChannel(
@@ -87,10 +89,11 @@ def chat_options(config: Config, platform: ConfiguredPlatform) -> PlatformOption
         thread_id=options.home_thread_id,
         env=channel_variable if config.secrets.get(channel_variable) else "",
     )
-    return PlatformOptions(
+    return PlatformChatOptions(
         home_channel=home if home.chat_id else None,
         reply_to_mode=options.reply_to_mode,
         typing_indicator=options.typing_indicator,
+        reactions=abilities.reactions and options.flag("reactions", default=abilities.shows_state),
         restart_notification=options.gateway_restart_notification,
         channel_overrides={
             chat: ChannelOverride(
@@ -107,6 +110,7 @@ def chat_options(config: Config, platform: ConfiguredPlatform) -> PlatformOption
             deletes_progress=display.cleanup_progress,
             interim_messages=display.interim_assistant_messages,
             long_running_notices=display.long_running_notifications,
+            show_reasoning=display.show_reasoning,
         ),
         extra=options.extra,
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from hermes.app.app import App
-from hermes.codec.json import decode, encode
+from hermes.codec.json import decode, encode, plain
 from hermes.codec.values import Value, replace
 from hermes.core.errors import PlatformError
 from hermes.core.ports import Meter, Provider
@@ -21,6 +21,7 @@ from hermes.journal.deliveries import DeliveryLedger, ReceivedMessage
 from hermes.surfaces.gateway.access import Authorization
 from hermes.surfaces.gateway.chat import Chat, RunningChat
 from hermes.surfaces.gateway.chat_commands import ChatCommands
+from hermes.surfaces.gateway.context_notes import MIRRORED
 from hermes.surfaces.gateway.options import GatewayOptions
 from hermes.surfaces.gateway.outbox import Outbox
 from hermes.surfaces.gateway.pending import ChatDeps, GatewayControl, Pending
@@ -28,20 +29,27 @@ from hermes.surfaces.gateway.platform import Address, Inbound, OutboundFile, Pos
 from hermes.surfaces.gateway.post_attempt import LivePlatform
 from hermes.surfaces.gateway.questions import EXPIRED
 from hermes.surfaces.gateway.receipts import Receipts
-from hermes.surfaces.gateway.routes import Routes
+from hermes.surfaces.gateway.reset import has_resets, next_reset, reset_reason
+from hermes.surfaces.gateway.routes import ChatRoute, Routes
 from hermes.surfaces.gateway.session_keys import session_key
 
-__all__ = ["ChatService", "DeliveryReport", "LivePlatform", "RunningChat"]
+__all__ = ["ChatService", "LivePlatform", "RunningChat", "SendReport"]
 
 log = logging.getLogger(__name__)
 
+POSTPONED_TEXT = (
+    "I crashed several times in a row, perhaps because of your last message. I continue with it "
+    "after my next restart; new messages are answered now."
+)
+# How long a new conversation may wait for its first look at its policy.
+RESET_SCAN_SECONDS = 600.0
 DRAINING_TEXT = "I am restarting and will answer as soon as I am back."
 # Conversations that wait for capacity wait as long as they must.
 WAIT_SECONDS = 86_400.0
 MAX_WAITING = 10_000
 
 
-class DeliveryReport(Value):
+class SendReport(Value):
     """What became of a message: `confirmed` when every part arrived, `waiting` while a part will
     still be sent."""
 
@@ -90,9 +98,12 @@ class ChatService:
         self._commands = ChatCommands()
         self._chats: dict[str, Chat] = {}
         self._is_draining = False
+        self._next_reset = 0.0
 
     def attach(self, platform: LivePlatform) -> None:
         """Make a platform usable, or tell that it is reachable again."""
+        prefixes = platform.manifest.abilities.command_prefixes
+        self._commands.prefixes[platform.manifest.name] = prefixes
         self._outbox.attach(platform)
 
     async def start(self) -> None:
@@ -105,6 +116,10 @@ class ChatService:
 
     async def receive(self, event: Inbound) -> None:
         """Store an event and answer it in the background; durable when this returns."""
+        admitted = await self._ask_hooks(event)
+        if admitted is None:
+            return
+        event = admitted
         access = self._authorization.decide(event)
         if event.choice and access.kind != "allowed":
             await self._answer_press(event, "You may not answer this.")
@@ -129,10 +144,40 @@ class ChatService:
             return
         now = self._app.context.world.clock.now()
         pending = Pending(event=event, access=access, received_at=now)
-        if event.choice:
+        await self._take(key, pending)
+
+    async def _ask_hooks(self, event: Inbound) -> Inbound | None:
+        """The event as hooks want it; None for one that they drop."""
+        hooks = self._app.hooks
+        if not hooks.any:
+            return event
+        facts = {"event": plain(event), "source": plain(event.address)}
+        for answer in await hooks.registry.fire("pre_gateway_dispatch", **facts):
+            if not isinstance(answer, dict):
+                continue
+            if answer.get("action") == "skip":
+                log.info("a hook dropped a message", extra={"why": str(answer.get("reason", ""))})
+                return None
+            if answer.get("action") == "rewrite":
+                event = replace(event, text=str(answer.get("text", "")))
+        return event
+
+    async def _take(self, key: str, pending: Pending) -> None:
+        """Pass a stored event on: to the question that it answers, or to its conversation."""
+        event = pending.event
+        if event.reaction and (choice := await self._find_reaction(event)):
+            pending = replace(pending, event=replace(event, choice=choice))
+        if pending.event.choice:
             self._chat(key).spawn(self._press(pending))
         else:
             self._chat(key).add(pending)
+
+    async def _find_reaction(self, event: Inbound) -> str:
+        for chat in tuple(self._chats.values()):
+            where = (event.address, event.message_id)
+            if choice := await chat.questions.find_reaction(*where, event.reaction):
+                return choice
+        return ""
 
     async def send(
         self,
@@ -142,19 +187,82 @@ class ChatService:
         key: str,
         files: Sequence[OutboundFile] = (),
         session_id: str = "",
-    ) -> DeliveryReport:
+        mirror: bool = False,
+    ) -> SendReport:
         """Send Markdown of any length and files. A call with a known key sends only what is
-        missing. What cannot be sent now is sent later."""
+        missing. What cannot be sent now is sent later. With `mirror`, the session of the chat gets
+        the text too."""
         live = self._outbox.platforms.get(to.platform)
         if live is None:
-            return DeliveryReport(state="abandoned", note=f"{to.platform} is not configured.")
+            return SendReport(state="abandoned", note=f"{to.platform} is not configured.")
         done = await self._outbox.send_text(key, live, to, text, files, session_id=session_id)
+        if mirror and any(each.state in ("confirmed", "waiting") for each in done):
+            await self._mirror(to, text, key)
         worst = next((each for each in done if each.state != "confirmed"), None)
-        return DeliveryReport(
+        return SendReport(
             state=worst.state if worst else "confirmed",
             message_ids=tuple(each.message_id for each in done if each.message_id),
             note=worst.note if worst else "",
         )
+
+    async def _mirror(self, to: Address, text: str, key: str) -> None:
+        """Tell the session that the chat is in now; a chat without one needs no context."""
+        routes = await self._routes.all()
+        route = next((each for each in routes if each.info.address == to), None)
+        pending = None if route is None else self._last_pending(route)
+        if route is not None and pending is not None:
+            event = replace(pending.event, key=f"{MIRRORED}{key}", text=text, is_addressed=False)
+            await self._chat(route.key).add_internal(replace(pending, event=event))
+
+    def _last_pending(self, route: ChatRoute) -> Pending | None:
+        """A stand-in for the next message of a conversation; None when its last sender may no
+        longer write."""
+        info = route.info
+        if info.sender is None or info.address.platform not in self._outbox.platforms:
+            return None
+        now = self._app.context.world.clock.now()
+        event = Inbound(
+            key="",
+            address=info.address,
+            chat_type=info.chat_type,
+            sender=info.sender,
+            at=now,
+            chat_name=info.name,
+        )
+        access = self._authorization.decide(event)
+        is_allowed = access.kind == "allowed"
+        return Pending(event=event, access=access, received_at=now) if is_allowed else None
+
+    async def reset_due(self) -> None:
+        """Begin new sessions where the policy names the time; call it every minute."""
+        now, options = self._app.context.world.clock.now(), self._options.reset
+        if not has_resets(options) or now < self._next_reset:
+            return
+        upcoming = [now + RESET_SCAN_SECONDS]
+        for route in await self._routes.all():
+            policy = options.policy(route.info.address.platform, route.info.chat_type)
+            used_at = route.info.updated_at
+            if route.info.reset_reason:
+                continue
+            pending = self._last_pending(route)
+            if not reset_reason(policy, used_at, now):
+                upcoming.append(next_reset(policy, used_at, now))
+            elif pending is not None:
+                chat = self._chat(route.key)
+                chat.run_when_idle(chat.resets.renew_if_due(route, pending, used_at))
+        self._next_reset = min(upcoming)
+
+    async def postpone(self) -> None:
+        """Leave old work for the next start, and tell the chats that wait for it."""
+        told: set[str] = set()
+        for row in await self._ledger.open_messages():
+            event = decode(Inbound, row.body)
+            live = self._outbox.platforms.get(row.platform)
+            if row.session_key in told or live is None or event.choice:
+                continue
+            told.add(row.session_key)
+            key = f"postponed:{row.platform}:{row.key}:{row.changed_at}"
+            await self._outbox.send_text(key, live, event.address, POSTPONED_TEXT)
 
     async def drain(self, seconds: float) -> None:
         """Stop: running turns may end within `seconds`; others continue in the next process."""

@@ -97,7 +97,16 @@ class ChatTurn:
             on_question=self._on_question,
             is_human=not self.pending.is_internal,
             is_recovered=self.pending.is_recovered,
+            shows_reasoning=self._shows_reasoning,
         )
+
+    def _shows_reasoning(self) -> bool:
+        """As the platform is set, unless the person chose otherwise in this session."""
+        controls = self._deps.app.controls.get(self.run.session_id)
+        general = self._deps.app.context.settings.display.show_reasoning
+        if controls is not None and controls.display.show_reasoning != general:
+            return controls.display.show_reasoning
+        return self._live.options.display.show_reasoning
 
     async def _on_question(self, event: Question | Answered) -> None:
         if isinstance(event, ApprovalAnswered | QuestionAnswered):
@@ -210,13 +219,13 @@ class MessageBuilder:
             return replace(file, problem=str(error))
 
     def _instructions(self, event: Inbound, live: LivePlatform) -> str:
+        hidden = self._deps.options.redact_pii
         homes = (
-            f"{name}:{each.options.home_channel.chat_id}"
+            name if hidden else f"{name}:{each.options.home_channel.chat_id}"
             for name, each in self._deps.outbox.platforms.items()
             if each.options.home_channel is not None
         )
         shared = is_shared(event, self._key)
-        hidden = self._deps.options.redact_pii
         return context_prompt(event, live, homes, is_shared=shared, redact_pii=hidden)
 
 

@@ -19,9 +19,9 @@ def data(text: str) -> str:
     return encode(plain[:MAX_NAME_CHARS].replace("<", "‹").replace(">", "›")).decode()
 
 
-def person_label(user_id: str, *, redact_pii: bool) -> str:
-    """The id of a person, or a stable pseudonym."""
-    return f"user_{sha256(user_id.encode()).hexdigest()[:12]}" if redact_pii else user_id
+def label(id: str, *, redact_pii: bool, kind: str = "user") -> str:
+    """The id of a person or chat, or a stable pseudonym."""
+    return f"{kind}_{sha256(id.encode()).hexdigest()[:12]}" if redact_pii else id
 
 
 def context_prompt(
@@ -34,13 +34,14 @@ def context_prompt(
 ) -> str:
     """The text for the system prompt. It stays the same for all messages of a conversation."""
     abilities, options = live.manifest.abilities, live.options
-    chat = {"type": event.chat_type, "id": data(event.address.chat_id)}
+    chat_id = label(event.address.chat_id, redact_pii=redact_pii, kind="chat")
+    chat = {"type": event.chat_type, "id": data(chat_id)}
     chat |= {"name": data(event.chat_name)} if event.chat_name else {}
     chat |= {"topic": data(event.topic)} if event.topic else {}
     chat |= {"thread": data(event.address.thread_id)} if event.address.thread_id else {}
     if not is_shared:
-        label = person_label(event.sender.id, redact_pii=redact_pii)
-        chat |= {"sender": f"{data(event.sender.name)} {data(label)}"}
+        sender = label(event.sender.id, redact_pii=redact_pii)
+        chat |= {"sender": f"{data(event.sender.name)} {data(sender)}"}
     facts = " ".join(f"{name}={value}" for name, value in chat.items())
     lines = [
         f"You are in a chat on {live.manifest.title}. Facts about the chat, written by other "

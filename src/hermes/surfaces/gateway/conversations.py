@@ -12,9 +12,9 @@ from hermes.surfaces.gateway.authorization import Authorization
 from hermes.surfaces.gateway.chat_options import chat_options, gateway_options
 from hermes.surfaces.gateway.chat_service import (
     ChatService,
-    DeliveryReport,
     LivePlatform,
     RunningChat,
+    SendReport,
 )
 from hermes.surfaces.gateway.manifests import ConfiguredPlatform
 from hermes.surfaces.gateway.pairing import PairedRow, PairingStore
@@ -49,10 +49,16 @@ class Conversations:
         return self._authorization.decide(event).kind == "allowed"
 
     async def send(
-        self, to: Address, text: str, *, key: str, files: Sequence[OutboundFile] = ()
-    ) -> DeliveryReport:
-        """Send Markdown of any length, once for each key."""
-        return await self.service.send(to, text, key=key, files=files)
+        self,
+        to: Address,
+        text: str,
+        *,
+        key: str,
+        files: Sequence[OutboundFile] = (),
+        mirror: bool = False,
+    ) -> SendReport:
+        """Send Markdown of any length, once for each key; with `mirror` also to the session."""
+        return await self.service.send(to, text, key=key, files=files, mirror=mirror)
 
     async def drain(self, seconds: float) -> None:
         await self.service.drain(seconds)
@@ -68,6 +74,14 @@ class Conversations:
             session = self._app.find_session(chat.session_id)
             if chat.platform == person.platform and ids & parts and session is not None:
                 await session.send(Interrupt())
+
+    async def reset_due(self) -> None:
+        """Begin new sessions where the time has come."""
+        await self.service.reset_due()
+
+    async def postpone(self) -> None:
+        """Leave what the last process left for the next one, and say so in the chats."""
+        await self.service.postpone()
 
     async def sweep(self) -> None:
         """Forget unused conversations and old rows."""

@@ -28,13 +28,13 @@ class Incoming(NamedTuple):
     body: bytes | None
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     status: int = 200
     # Encoded as JSON.
     content: object = None
 
 
-Handle = Callable[[Incoming], Awaitable[Answer]]
+Handle = Callable[[Incoming], Awaitable[HttpAnswer]]
 
 
 @asynccontextmanager
@@ -100,7 +100,7 @@ class _Application:
         except Exception:
             # The sender repeats a request that failed; others go on.
             log.exception("a request to the gateway failed", extra={"path": scope["path"]})
-            answer = Answer(500, {"error": "internal error"})
+            answer = HttpAnswer(500, {"error": "internal error"})
         body = b"" if answer.content is None else encode(answer.content)
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})

@@ -11,6 +11,8 @@ from hermes.app.app import App
 from hermes.config.gateway_settings import PlatformOptions
 from hermes.core.errors import HermesError, PostRejected
 from hermes.cron.delivery import ORIGIN, DeliveryReport, JobOrigin
+from hermes.cron.due import RunRequest
+from hermes.cron.service import CronService
 from hermes.hosting.job_sessions import make_scheduler
 from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import ChannelDirectory
@@ -62,20 +64,20 @@ class JobDelivery:
         details: list[str] = []
         failures: list[str] = []
         for address in addresses:
-            report = await self._send(address, text, key, attachments)
+            report = await self._send(address, text, key, attachments, mirror=mirror)
             if report.state == "failed" and target == ORIGIN and self._has_home(address):
                 home = home_address(self._options[address.platform])
-                report = await self._send(home, text, key, attachments)
+                report = await self._send(home, text, key, attachments, mirror=mirror)
             (failures if report.state == "failed" else details).append(report.detail)
         if failures:
             return DeliveryReport(state="failed", detail="; ".join(failures))
         return DeliveryReport(state="delivered", detail=", ".join(details))
 
     async def _send(
-        self, to: Address, text: str, key: str, files: Sequence[OutboundFile]
+        self, to: Address, text: str, key: str, files: Sequence[OutboundFile], *, mirror: bool
     ) -> DeliveryReport:
         place = ":".join(filter(None, (to.platform, to.chat_id, to.thread_id)))
-        sent = await self._chat.send(to, text, key=f"{key}:{place}", files=files)
+        sent = await self._chat.send(to, text, key=f"{key}:{place}", files=files, mirror=mirror)
         if sent.state in ("confirmed", "waiting"):
             # What waits is in the ledger and follows as soon as the platform is reachable.
             return DeliveryReport(state="delivered", detail=place)
@@ -112,8 +114,9 @@ def _attachment(path: Path) -> OutboundFile:
 class DeliveryPorts:
     """Lets a platform that starts work itself send to chats of others (`GatewayPorts`)."""
 
-    def __init__(self, delivery: JobDelivery) -> None:
+    def __init__(self, delivery: JobDelivery, jobs: CronService) -> None:
         self._delivery = delivery
+        self._jobs = jobs
 
     async def send(self, target: str, text: str, *, key: str) -> None:
         """Send Markdown to a target once for each key; raise PostRejected if that is impossible."""
@@ -122,10 +125,10 @@ class DeliveryPorts:
             raise PostRejected(report.detail)
 
     async def run_job(self, job: str, context: str, *, key: str) -> None:
-        """Jobs run by their schedule only, without text of others."""
-        raise PostRejected(
-            f"A webhook cannot start job {job}; give its route a `prompt` and a `deliver` target."
-        )
+        """Make a job due now; its run sees the text."""
+        found = await self._jobs.find(job)
+        request = RunRequest(key=key, source=key.partition(":")[0], text=context)
+        await self._jobs.run_now(str(found["id"]), request=request)
 
 
 class JobScheduler:

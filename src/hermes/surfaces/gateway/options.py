@@ -39,6 +39,10 @@ class StreamingOptions(Value):
     # The first message is sent after this many characters, or after `edit_seconds`.
     buffer_chars: int = 24
     cursor: str = " ▉"
+    # A pause of random length between the messages of one answer, in milliseconds.
+    human_delay_ms: tuple[int, int] = (0, 0)
+    # An answer that took longer is posted as a new message, which notifies people; 0 for never.
+    fresh_final_seconds: float = 0.0
 
 
 class DisplayOptions(Value):
@@ -52,14 +56,17 @@ class DisplayOptions(Value):
     deletes_progress: bool = False
     interim_messages: bool = True
     long_running_notices: bool = True
+    show_reasoning: bool = False
 
 
-class PlatformOptions(Value):
+class PlatformChatOptions(Value):
     """The settings of one platform."""
 
     home_channel: HomeChannel | None = None
     reply_to_mode: ReplyMode = "first"
     typing_indicator: bool = True
+    # Messages get reactions that show their state.
+    reactions: bool = False
     restart_notification: bool = True
     channel_overrides: dict[str, ChannelOverride] = {}
     toolsets: tuple[str, ...] = ()
@@ -122,7 +129,6 @@ class GatewayOptions(Value):
     redact_pii: bool = False
     media_roots: tuple[str, ...] = ()
     process_notices: Literal["concise", "all", "result", "error", "off"] = "concise"
-    human_delay_ms: tuple[int, int] = (0, 0)
     receipts: bool = True
     # An unused conversation is forgotten after so long; its history stays. 0 keeps all.
     route_days: float = 90

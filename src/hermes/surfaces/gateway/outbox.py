@@ -7,11 +7,10 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal
 from weakref import WeakValueDictionary
 
 from hermes.codec.json import decode, encode
-from hermes.codec.values import Value, replace
+from hermes.codec.values import replace
 from hermes.core.errors import (
     PlatformError,
     PlatformUnreachable,
@@ -23,7 +22,7 @@ from hermes.core.world import World
 from hermes.journal.deliveries import DeliveryLedger, PostRow
 from hermes.surfaces.gateway.chunks import split_text
 from hermes.surfaces.gateway.platform import Address, OutboundFile, Post
-from hermes.surfaces.gateway.post_attempt import LivePlatform, PostAttempt
+from hermes.surfaces.gateway.post_attempt import LivePlatform, PostAttempt, PostOutcome
 
 log = logging.getLogger(__name__)
 
@@ -35,16 +34,6 @@ OFFLINE_SECONDS = (30.0, 300.0)
 FRESH_SECONDS = 86_400.0
 # A chat that does not exist or blocks us gets nothing for so long.
 GONE_SECONDS = 86_400.0
-
-DeliveryState = Literal["confirmed", "waiting", "uncertain", "abandoned"]
-
-
-class Delivery(Value):
-    """What became of a post."""
-
-    state: DeliveryState
-    message_id: str = ""
-    note: str = ""
 
 
 class Outbox:
@@ -125,7 +114,7 @@ class Outbox:
 
     async def send(
         self, key: str, to: Address, post: Post, *, session_id: str = "", patient: bool = True
-    ) -> Delivery:
+    ) -> PostOutcome:
         """Send a post unless it was sent. A patient call returns when its fate is final."""
         async with self._lock(to):
             row = self._unresolved.pop(key, None)
@@ -135,19 +124,19 @@ class Outbox:
                     return await self._deliver(row, to, post, patient=patient, is_begun=True)
             return await self._continue(row, to, post, patient=patient)
 
-    async def edit(self, key: str, to: Address, message_id: str, post: Post) -> Delivery:
+    async def edit(self, key: str, to: Address, message_id: str, post: Post) -> PostOutcome:
         """Give a sent post its final content."""
         async with self._lock(to):
             await self._ledger.revise(key, encode(post).decode())
             return await self._edit(key, to, message_id, post, patient=True)
 
-    async def begin(self, key: str, to: Address, post: Post, *, session_id: str) -> Delivery:
+    async def begin(self, key: str, to: Address, post: Post, *, session_id: str) -> PostOutcome:
         """Send the first text of a post that is edited later; see `finish_edits`. Impatient."""
         async with self._lock(to):
             left = self._unresolved.pop(key, None)
             row = left or await self._intend(key, to, post, session_id)
             if row.message_id:
-                return Delivery(state="confirmed", message_id=row.message_id)
+                return PostOutcome(state="confirmed", message_id=row.message_id)
             is_doubtful = left is not None and left.state == "attempting"
             if is_doubtful:
                 # What an earlier process may have sent; the next edit brings the present text.
@@ -180,12 +169,12 @@ class Outbox:
         files: Sequence[OutboundFile] = (),
         *,
         session_id: str = "",
-    ) -> list[Delivery]:
+    ) -> list[PostOutcome]:
         """Send Markdown of any length and files. What cannot be sent now is sent later."""
         abilities = live.manifest.abilities
         texts = split_text(text.strip(), abilities.max_chars, abilities.counting)
         posts = [Post(text=part) for part in texts] + [Post(file=file) for file in files]
-        done: list[Delivery] = []
+        done: list[PostOutcome] = []
         for n, post in enumerate(posts):
             part = f"{key}.{n}"
             sent = await self.send(part, to, post, session_id=session_id, patient=False)
@@ -194,10 +183,21 @@ class Outbox:
             done.append(sent)
         return done
 
+    async def react(self, key: str, to: Address, message_id: str, emoji: str) -> None:
+        """Set our reaction to a message, now or when the platform is reachable again."""
+        post = Post(reply_to=message_id, reaction=emoji)
+        sent = await self.send(key, to, post, patient=False)
+        if sent.state == "waiting":
+            self.keep_trying(key, to, post)
+
     async def message_id(self, key: str) -> str:
         """The id of the message that the platform gave to a post; "" without one."""
         row = await self._ledger.post(key)
         return row.message_id if row is not None and row.state != "abandoned" else ""
+
+    async def is_known(self, key: str) -> bool:
+        """Whether the post was stored."""
+        return await self._ledger.post(key) is not None
 
     async def withdraw(self, key: str, to: Address, message_id: str) -> None:
         """Remove a message that is not needed; where that is impossible, it becomes a dash."""
@@ -219,15 +219,17 @@ class Outbox:
             key, to.platform, encode(to).decode(), body, session_id=session_id, attempt=True
         )
 
-    async def _continue(self, row: PostRow, to: Address, post: Post, *, patient: bool) -> Delivery:
+    async def _continue(
+        self, row: PostRow, to: Address, post: Post, *, patient: bool
+    ) -> PostOutcome:
         """A post that was stored before."""
         match row.state:
             case "confirmed":
-                return Delivery(state="confirmed", message_id=row.message_id)
+                return PostOutcome(state="confirmed", message_id=row.message_id)
             case "editing":
                 return await self._edit(row.key, to, row.message_id, post, patient=patient)
             case "uncertain" | "abandoned":
-                return Delivery(state=row.state, note=row.note)
+                return PostOutcome(state=row.state, note=row.note)
             case "attempting":
                 return await self._settle_attempt(row, to, post, patient=patient)
             case "intended":
@@ -235,7 +237,7 @@ class Outbox:
 
     async def _settle_attempt(
         self, row: PostRow, to: Address, post: Post, *, patient: bool
-    ) -> Delivery:
+    ) -> PostOutcome:
         """The last process may have sent this post, perhaps with an earlier text."""
         stored = decode(Post, row.body)
         sent = await self._deliver(row, to, stored, patient=patient, is_resolved=False)
@@ -254,7 +256,7 @@ class Outbox:
         is_begun: bool = False,
         is_resolved: bool = True,
         stays_open: bool = False,
-    ) -> Delivery:
+    ) -> PostOutcome:
         """Send until the outcome is known. `is_begun`: the attempt is stored already.
         `is_resolved`: no earlier attempt may have succeeded."""
         if note := self._is_gone(to):
@@ -269,7 +271,8 @@ class Outbox:
             try:
                 message_id = await attempt.make(self._platform(to))
             except TargetGone as error:
-                self._gone[to] = (self._world.clock.now() + GONE_SECONDS, str(error))
+                if not post.reaction:
+                    self._gone[to] = (self._world.clock.now() + GONE_SECONDS, str(error))
                 return await self._abandon(row.key, str(error))
             except PostRejected as error:
                 return await self._abandon(row.key, str(error))
@@ -286,7 +289,7 @@ class Outbox:
                 if self._world.clock.now() - row.at > FRESH_SECONDS:
                     return await self._abandon(row.key, str(error))
                 if not patient:
-                    return Delivery(state="waiting", note=str(error))
+                    return PostOutcome(state="waiting", note=str(error))
                 await self._wait_online(to.platform, max(wait, error.retry_after or 0.0))
                 wait, tries = min(wait * 2, OFFLINE_SECONDS[1]), 0
                 continue
@@ -296,11 +299,11 @@ class Outbox:
             else:
                 await self._ledger.confirm(row.key, message_id)
             self._world.kill_point("gateway.confirmed")
-            return Delivery(state="confirmed", message_id=message_id)
+            return PostOutcome(state="confirmed", message_id=message_id)
 
     async def _edit(
         self, key: str, to: Address, message_id: str, post: Post, *, patient: bool
-    ) -> Delivery:
+    ) -> PostOutcome:
         tries = 0
         while True:
             try:
@@ -315,7 +318,7 @@ class Outbox:
                 # Editing again does no harm, so an uncertain edit is just repeated.
                 tries += 1
                 if tries >= ATTEMPTS and not patient:
-                    return Delivery(state="waiting", message_id=message_id, note=str(error))
+                    return PostOutcome(state="waiting", message_id=message_id, note=str(error))
                 if tries >= ATTEMPTS:
                     await self._wait_online(to.platform, OFFLINE_SECONDS[0])
                     tries = 0
@@ -324,17 +327,17 @@ class Outbox:
                     await self._world.clock.sleep(seconds)
                 continue
             await self._ledger.confirm(key, message_id)
-            return Delivery(state="confirmed", message_id=message_id)
+            return PostOutcome(state="confirmed", message_id=message_id)
 
-    async def _abandon(self, key: str, note: str) -> Delivery:
+    async def _abandon(self, key: str, note: str) -> PostOutcome:
         log.warning("a post was given up", extra={"key": key, "why": note})
         await self._ledger.abandon(key, note)
-        return Delivery(state="abandoned", note=note)
+        return PostOutcome(state="abandoned", note=note)
 
-    async def _doubt(self, row: PostRow, note: str) -> Delivery:
+    async def _doubt(self, row: PostRow, note: str) -> PostOutcome:
         await self._ledger.doubt(row.key, note)
         self._doubtful[address_of(row)].append(row)
-        return Delivery(state="uncertain", note=note)
+        return PostOutcome(state="uncertain", note=note)
 
     async def post_unrecorded(self, to: Address, post: Post) -> str:
         """Send something that need not survive a crash, such as a progress message. Returns its id,
@@ -345,6 +348,14 @@ class Outbox:
             except PlatformError as error:
                 log.info("a notice was not sent", extra={"why": str(error)})
                 return ""
+
+    async def react_unrecorded(self, to: Address, message_id: str, emoji: str) -> None:
+        """Set a reaction that need not survive a crash."""
+        async with self._lock(to):
+            try:
+                await self._platform(to).adapter.react(to, message_id, emoji)
+            except PlatformError as error:
+                log.info("a reaction was not set", extra={"why": str(error)})
 
     def contact(self, to: Address) -> None:
         """A message came from this chat, so it exists."""

@@ -41,6 +41,11 @@ class Pending(Value):
         return self.event.key.startswith(INTERNAL)
 
     @property
+    def wants_answer(self) -> bool:
+        """Whether the sender expects something of us."""
+        return self.event.is_addressed and not self.event.reaction
+
+    @property
     def run_id(self) -> str:
         if self.is_internal:
             return self.event.key.removeprefix(INTERNAL)
@@ -84,7 +89,7 @@ def is_mergeable(pending: Pending) -> bool:
     """Whether the message may be a part of a longer one."""
     event = pending.event
     is_fresh = not (pending.is_recovered or pending.session_id or pending.is_internal)
-    return is_fresh and event.quote is None and not event.choice
+    return is_fresh and event.quote is None and not event.choice and pending.wants_answer
 
 
 def merged(group: Sequence[Pending]) -> Pending:

@@ -12,6 +12,7 @@ from hermes.core.world import World
 from hermes.net.http import HttpClient
 
 ChatType = Literal["dm", "group", "channel", "thread"]
+ChoiceKind = Literal["buttons", "reactions", "none"]
 AttachmentKind = Literal["image", "voice", "audio", "video", "file", "sticker"]
 
 
@@ -70,10 +71,13 @@ class Inbound(Value):
     text: str = ""
     files: tuple[InboundFile, ...] = ()
     quote: Quote | None = None
-    # The message addresses the bot: a mention, a reply to it, or a direct message.
+    # The message addresses the bot: a mention, a reply to it, or a direct message. Others get no
+    # answer; the model sees them with the next message.
     is_addressed: bool = True
     # The id of the choice whose button was pressed; then `message_id` is the post with the buttons.
     choice: str = ""
+    # An emoji that the sender put on the message `message_id`; then there is no text.
+    reaction: str = ""
     # Lets the platform answer this press, such as a callback query id.
     choice_reference: str = ""
     chat_name: str = ""
@@ -98,21 +102,23 @@ class OutboundFile(Value):
 
 
 class Choice(Value):
-    """A button, or an answer that can be typed."""
+    """A button, or an answer that can be typed. `emoji` is the button where reactions are some."""
 
     id: str
     label: str
+    emoji: str = ""
     is_danger: bool = False
 
 
 class Post(Value):
-    """A message to a chat: Markdown text that fits into one message, or one file. `is_plain` sends
-    the text without markup."""
+    """A message to a chat: Markdown text that fits into one message, one file, or an emoji on the
+    message `reply_to`. `is_plain` sends the text without markup."""
 
     text: str = ""
     file: OutboundFile | None = None
     choices: tuple[Choice, ...] = ()
     reply_to: str = ""
+    reaction: str = ""
     is_plain: bool = False
     # Without a sound or notification where the platform can do that.
     is_silent: bool = False
@@ -130,8 +136,10 @@ class Abilities(Value):
     # How often the typing indicator must be renewed; 0 when there is none.
     typing_seconds: float = 0.0
     reactions: bool = False
+    # Messages get reactions that show their state, unless the setting `reactions` says otherwise.
+    shows_state: bool = False
     threads: bool = False
-    choices: Literal["buttons", "reactions", "none"] = "none"
+    choices: ChoiceKind = "none"
     files: bool = False
     voice_notes: bool = False
     max_upload_bytes: int = 0
@@ -250,7 +258,7 @@ class Platform(Protocol):
     async def show_typing(self, to: Address) -> None: ...
 
     async def react(self, to: Address, message_id: str, emoji: str) -> None:
-        """Set our reaction to a message; "" removes it."""
+        """Set our reaction to a message, also if it is set already; "" removes it."""
         ...
 
     async def answer_choice(self, event: Inbound, text: str) -> None:

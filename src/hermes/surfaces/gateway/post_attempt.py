@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from hermes.codec.values import replace
-from hermes.core.errors import PostRejected, PostUncertain
-from hermes.surfaces.gateway.options import PlatformOptions
+from hermes.codec.values import Value, replace
+from hermes.core.errors import PlatformUnreachable, PostRejected, PostUncertain
+from hermes.surfaces.gateway.options import PlatformChatOptions
 from hermes.surfaces.gateway.platform import Address, Manifest, Platform, Post
 
 # The clock of a platform may differ from ours.
 CLOCK_SKEW_SECONDS = 120.0
+
+
+class PostOutcome(Value):
+    """What became of a post."""
+
+    state: Literal["confirmed", "waiting", "uncertain", "abandoned"]
+    message_id: str = ""
+    note: str = ""
 
 
 class LivePlatform(NamedTuple):
@@ -18,7 +26,7 @@ class LivePlatform(NamedTuple):
 
     manifest: Manifest
     adapter: Platform
-    options: PlatformOptions
+    options: PlatformChatOptions
 
 
 class PostAttempt:
@@ -35,14 +43,30 @@ class PostAttempt:
     async def make(self, platform: LivePlatform) -> str:
         """Send the post, unless an earlier attempt did; returns the id of the message.
         PostUncertain when nobody can tell; other errors mean that it was not sent."""
+        if self.post.reaction:
+            return await self._react(platform)
         if not self.is_resolved and (found := await self._resolve(platform)):
             return found
         try:
             return await self._post(platform)
         except PostUncertain:
             self.is_resolved = False
-            found = await self._resolve(platform)
-            return found or await self._post(platform)
+        if found := await self._resolve(platform):
+            return found
+        try:
+            return await self._post(platform)
+        except PostUncertain as error:
+            # The platform can tell, but not now.
+            self.is_resolved = False
+            raise PlatformUnreachable(str(error), retry_after=error.retry_after) from error
+
+    async def _react(self, platform: LivePlatform) -> str:
+        try:
+            await platform.adapter.react(self.to, self.post.reply_to, self.post.reaction)
+        except PostUncertain as error:
+            # Setting it again does no harm.
+            raise PlatformUnreachable(str(error)) from error
+        return self.post.reply_to
 
     async def _post(self, platform: LivePlatform) -> str:
         try:

@@ -22,6 +22,7 @@ from hermes.config.environment import mark_gateway, process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.logs import LineFormatter, LogHandlers, RepeatFilter, RotatingFile
+from hermes.cron.service import CronService
 from hermes.surfaces.gateway.control import ChatControl
 from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import ChannelDirectory
@@ -98,7 +99,7 @@ async def _serve(app: App, platforms: Sequence[ConfiguredPlatform], *, is_quiet:
         pairing=pairing,
         directory=directory,
         services=[JobScheduler(app, delivery)],
-        ports=DeliveryPorts(delivery),
+        ports=DeliveryPorts(delivery, CronService(app.context, app.journal)),
         has_jobs=bool(enabled_jobs(app.context.config)),
     )
     chat.service.control = ChatControl(gateway, app.context.config)

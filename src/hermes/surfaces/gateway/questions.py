@@ -18,7 +18,7 @@ from hermes.core.events import (
 )
 from hermes.hosting.run import Run
 from hermes.surfaces.gateway.outbox import Outbox
-from hermes.surfaces.gateway.platform import Address, Choice, Inbound, Post
+from hermes.surfaces.gateway.platform import Address, Choice, ChoiceKind, Inbound, Post
 from hermes.surfaces.gateway.post_attempt import LivePlatform
 
 DENY = "deny"
@@ -28,6 +28,9 @@ LABELS = {
     "always": "Always allow",
     DENY: "Deny",
 }
+# What stands for an answer where reactions are buttons.
+EMOJI = {"once": "✅", "session": "🔁", "always": "♾️", DENY: "❌"}
+MAX_REACTION_CHOICES = 9
 MAX_SUBJECT = 1_500
 EXPIRED = "This question has expired."
 SECRET_TEXT = "A secret cannot be entered in a chat; use `hermes` in a terminal for this step."
@@ -77,7 +80,7 @@ class ChatQuestions:
             return
         key, to = question_key(asked, run), event.address
         self._open[asked.id] = OpenQuestion(asked, run, key, to, event.sender.id)
-        post = question_post(asked, has_buttons=live.manifest.abilities.choices != "none")
+        post = question_post(asked, live.manifest.abilities.choices)
         if message_id := await self._outbox.message_id(key):
             await self._outbox.edit(key, to, message_id, post)
         else:
@@ -90,7 +93,7 @@ class ChatQuestions:
         opened = self._open.pop(answered.id, None)
         if opened is None:
             return
-        text = f"{question_post(opened.asked, has_buttons=True).text}\n\n{outcome_text(answered)}"
+        text = f"{question_post(opened.asked, 'buttons').text}\n\n{outcome_text(answered)}"
         message_id = await self._outbox.message_id(opened.key)
         if message_id and live.manifest.abilities.edits:
             await self._outbox.edit(opened.key, opened.to, message_id, Post(text=text))
@@ -110,6 +113,16 @@ class ChatQuestions:
         if plain.isdecimal() and 1 <= int(plain) <= len(asked.choices):
             text = asked.choices[int(plain) - 1]
         await self.answer(opened, text, by)
+
+    async def find_reaction(self, to: Address, message_id: str, emoji: str) -> str:
+        """The id of the choice that a reaction to a question stands for; "" for none."""
+        for opened in tuple(self._open.values()):
+            if opened.to.chat_id != to.chat_id or opened.to.platform != to.platform:
+                continue
+            if await self._outbox.message_id(opened.key) == message_id:
+                choices = question_post(opened.asked, "reactions").choices
+                return next((each.id for each in choices if _same(each.emoji, emoji)), "")
+        return ""
 
     async def press(self, opened: OpenQuestion, choice: str, by: str) -> str:
         """Answer with a button; returns what the person is told."""
@@ -132,39 +145,62 @@ def question_key(asked: ApprovalAsked | QuestionAsked, run: Run) -> str:
     return f"{run.session_id}:{run.turn_id}:ask.{asked.call_id}.{digest}"
 
 
-def question_post(asked: ApprovalAsked | QuestionAsked, *, has_buttons: bool) -> Post:
+def question_post(asked: ApprovalAsked | QuestionAsked, buttons: ChoiceKind) -> Post:
+    """A question as the platform shows it. Where reactions are buttons, the text explains them."""
     if isinstance(asked, ApprovalAsked):
-        return _approval_post(asked, has_buttons=has_buttons)
+        return _approval_post(asked, buttons)
+    choices = tuple(
+        Choice(id=f"{asked.id}:{n}", label=one_line(each, 60), emoji=_digit(n + 1))
+        for n, each in enumerate(asked.choices)
+    )
     lines = [asked.question]
-    choices: tuple[Choice, ...] = ()
-    if has_buttons:
-        choices = tuple(
-            Choice(id=f"{asked.id}:{n}", label=one_line(each, 60))
-            for n, each in enumerate(asked.choices)
-        )
-    else:
+    if buttons == "reactions" and len(choices) > MAX_REACTION_CHOICES:
+        buttons = "none"
+    if buttons == "none":
         lines += [f"{n}. {each}" for n, each in enumerate(asked.choices, 1)]
-    return Post(text="\n".join(lines), choices=choices)
+    return _with_choices(lines, choices, buttons)
 
 
-def _approval_post(asked: ApprovalAsked, *, has_buttons: bool) -> Post:
+def _with_choices(lines: list[str], choices: tuple[Choice, ...], buttons: ChoiceKind) -> Post:
+    match buttons:
+        case "buttons":
+            return Post(text="\n".join(lines), choices=choices)
+        case "reactions":
+            legend = [f"{each.emoji} {each.label}" for each in choices]
+            return Post(text="\n\n".join((*lines, *legend)), choices=choices)
+        case "none":
+            return Post(text="\n".join(lines))
+
+
+def _digit(n: int) -> str:
+    """The emoji of a number."""
+    return f"{n}\ufe0f\u20e3"
+
+
+def _same(emoji: str, other: str) -> bool:
+    """Clients differ in whether they add the mark for a coloured picture."""
+    return emoji.replace("\ufe0f", "") == other.replace("\ufe0f", "")
+
+
+def _approval_post(asked: ApprovalAsked, buttons: ChoiceKind) -> Post:
     shown = escape_invisible(subject(asked.effect))
     if len(shown) > MAX_SUBJECT:
         shown = f"{shown[:MAX_SUBJECT]}… ({len(shown)} characters)"
     fence = "```" if "```" not in shown else "~~~~"
     lines = [f"**Approval needed.** {asked.reason}", f"{fence}\n{shown}\n{fence}", *asked.lasting]
-    if has_buttons:
-        scopes = (*asked.scopes, DENY)
-        choices = tuple(
-            Choice(
-                id=f"{asked.id}:{scope}", label=LABELS.get(scope, scope), is_danger=scope != DENY
-            )
-            for scope in scopes
+    choices = tuple(
+        Choice(
+            id=f"{asked.id}:{scope}",
+            label=LABELS.get(scope, scope),
+            emoji=EMOJI.get(scope, ""),
+            is_danger=scope != DENY,
         )
-        return Post(text="\n".join(lines), choices=choices)
-    more = "".join(f", /approve {scope}" for scope in asked.scopes if scope != "once")
-    lines.append(f"Answer with /approve{more} or /deny.")
-    return Post(text="\n".join(lines))
+        for scope in (*asked.scopes, DENY)
+    )
+    if buttons == "none":
+        more = "".join(f", /approve {scope}" for scope in asked.scopes if scope != "once")
+        lines.append(f"Answer with /approve{more} or /deny.")
+    return _with_choices(lines, choices, buttons)
 
 
 def outcome_text(answered: ApprovalAnswered | QuestionAnswered) -> str:

@@ -55,6 +55,7 @@ class ReplyTarget(NamedTuple):
     # An earlier process may have posted parts of the answer.
     is_recovered: bool = False
     header: str = ""
+    shows_reasoning: Callable[[], bool] = lambda: False
 
 
 class ReplyResult(Value):
@@ -156,9 +157,16 @@ class TurnPoster:
             return
         media = extract_media(text, self.target.media()) if text else ReplyMedia(text="")
         claims = self.target.check_claims(media.text, self.run.records)
-        lines = (self.target.header, media.text, *media.notes, claims, ending)
+        reasoning = self._reasoning() if media.text else ""
+        lines = (self.target.header, reasoning, media.text, *media.notes, claims, ending)
         whole = "\n\n".join(filter(None, lines)) if any(lines[1:]) else ""
         await self._post_reply(ReplyMedia(text=whole, files=media.files))
+
+    def _reasoning(self) -> str:
+        """The reasoning of the final reply as a quotation, if the chat shows it."""
+        if self._final is None or not self._final.reasoning or not self.target.shows_reasoning():
+            return ""
+        return "\n".join(f"> {line}" for line in self._final.reasoning.strip().splitlines())
 
     async def _post_reply(self, media: ReplyMedia) -> None:
         target, abilities = self.target, self.target.live.manifest.abilities

@@ -9,7 +9,7 @@ from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
 from hermes.journal.deliveries import DeliveryLedger
 from hermes.surfaces.gateway.options import ToolProgressLevel
-from hermes.surfaces.gateway.platform import Address, ChatType, Inbound
+from hermes.surfaces.gateway.platform import Address, ChatType, Inbound, Sender
 
 
 class RouteInfo(Value):
@@ -22,6 +22,10 @@ class RouteInfo(Value):
     # When it was used before its newest message.
     used_before: float = 0.0
     name: str = ""
+    # Who wrote last.
+    sender: Sender | None = None
+    # Why the session began by itself; "" once the person knows.
+    reset_reason: str = ""
     # Sessions of this chat before the present one, newest last.
     earlier: tuple[str, ...] = ()
     model: str = ""
@@ -76,13 +80,17 @@ class Routes:
                 updated_at=now,
                 used_before=now,
                 name=event.chat_name or event.sender.name,
+                sender=event.sender,
             )
             return await self._store(key, self._new_session_id(), info)
-        info = replace(route.info, updated_at=now, used_before=route.info.updated_at)
+        info = replace(
+            route.info, updated_at=now, used_before=route.info.updated_at, sender=event.sender
+        )
         return await self._store(key, route.session_id, info)
 
-    async def renew(self, route: ChatRoute, now: float) -> ChatRoute:
-        """Continue in a new session. The choice of the model ends with the old one."""
+    async def renew(self, route: ChatRoute, now: float, *, reason: str = "") -> ChatRoute:
+        """Continue in a new session. The choice of the model ends with the old one. With `reason`,
+        the person does not know it yet."""
         earlier = (*route.info.earlier, route.session_id)[-MAX_EARLIER:]
         info = replace(
             route.info,
@@ -91,6 +99,7 @@ class Routes:
             earlier=earlier,
             model="",
             provider="",
+            reset_reason=reason,
         )
         return await self._store(route.key, self._new_session_id(), info)
 

@@ -32,6 +32,7 @@ from hermes.version import __version__
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 3_600.0
+RESET_SECONDS = 60.0
 STOP_SECONDS = 10.0
 # So many unclean starts within this time mean that continuing old work may be what kills us.
 LOOP_STARTS = 3
@@ -202,6 +203,7 @@ class Gateway:
         self._timers.every("heartbeat", HEARTBEAT_SECONDS, self._beat)
         self._timers.every("channel directory", REFRESH_SECONDS, self._directory.save)
         self._timers.every("upkeep", SWEEP_SECONDS, self._chat.sweep)
+        self._timers.every("session resets", RESET_SECONDS, self._chat.reset_due)
         self._supervisor.start("timers", self._timers.run)
         for service in self._services:
             self._supervisor.start(service.name, service.run)
@@ -226,6 +228,7 @@ class Gateway:
         else:
             # Old work stays in the ledger for the next start.
             log.error("old work is not continued: the gateway died again and again")
+            await self._chat.postpone()
             self.state.update(unclean_starts=())
         self._recovered.set()
 

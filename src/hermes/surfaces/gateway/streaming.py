@@ -14,15 +14,17 @@ from hermes.core.world import World
 from hermes.surfaces.gateway.chunks import split_text
 from hermes.surfaces.gateway.media import strip_tags
 from hermes.surfaces.gateway.options import StreamingOptions
-from hermes.surfaces.gateway.outbox import Delivery, Outbox
+from hermes.surfaces.gateway.outbox import Outbox
 from hermes.surfaces.gateway.platform import Address, Post
-from hermes.surfaces.gateway.post_attempt import LivePlatform
+from hermes.surfaces.gateway.post_attempt import LivePlatform, PostOutcome
 from hermes.surfaces.gateway.reply_text import may_become_silent, may_begin_tag, strip_reasoning
 
 log = logging.getLogger(__name__)
 
 MAX_EDIT_SECONDS = 10.0
 MAX_FAILURES = 3
+# The end of the key of a message that replaces an edited one.
+FRESH = ":fresh"
 
 
 class ShownPart:
@@ -59,6 +61,7 @@ class StreamedReply:
         self._reply_to = reply_to
         self._text = ""
         self._parts: list[ShownPart] = []
+        self._shown_since = 0.0
         self._news = Wakeup()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -97,24 +100,45 @@ class StreamedReply:
         if self._task is not None:
             self._task.cancel()
 
-    async def finish(self, posts: Sequence[Post], *, is_recovered: bool) -> list[Delivery]:
+    async def finish(self, posts: Sequence[Post], *, is_recovered: bool) -> list[PostOutcome]:
         """Give the messages their final content and send those that are missing."""
         await self.stop()
+        is_fresh = bool(posts) and await self._posts_again(is_recovered=is_recovered)
         done = []
         for n, post in enumerate(posts):
-            done.append(await self._finish_part(n, post))
-        await self._remove_rest(len(posts), is_recovered=is_recovered)
+            done.append(await self._finish_part(n, post, is_fresh=is_fresh))
+        kept = 0 if is_fresh else len(posts)
+        await self._remove_rest(kept, is_recovered=is_recovered)
         return done
 
-    async def _finish_part(self, n: int, post: Post) -> Delivery:
-        key = self._key_of(n)
-        part = self._parts[n] if n < len(self._parts) else None
+    async def _posts_again(self, *, is_recovered: bool) -> bool:
+        """Whether the answer becomes a new message in place of the one that was edited. What an
+        earlier process began is continued."""
+        if is_recovered and await self._outbox.is_known(f"{self._key_of(0)}{FRESH}"):
+            return True
+        limit = self._options.fresh_final_seconds
+        if not limit or not self._parts or not self._abilities.deletes:
+            return False
+        return self._world.clock.monotonic() - self._shown_since >= limit
+
+    async def _finish_part(self, n: int, post: Post, *, is_fresh: bool) -> PostOutcome:
+        key = f"{self._key_of(n)}{FRESH}" if is_fresh else self._key_of(n)
+        part = self._parts[n] if n < len(self._parts) and not is_fresh else None
         if part is None:
+            if n:
+                await self._act_human()
             return await self._outbox.send(key, self._to, post, session_id=self._session_id)
         if part.text == post.text and post.is_plain:
             await self._outbox.finish_edits(key, part.message_id)
-            return Delivery(state="confirmed", message_id=part.message_id)
+            return PostOutcome(state="confirmed", message_id=part.message_id)
         return await self._outbox.edit(key, self._to, part.message_id, post)
+
+    async def _act_human(self) -> None:
+        """Pause as long as a person needs for the next message."""
+        least, most = self._options.human_delay_ms
+        if most:
+            seconds = self._world.chance.uniform(least, most) / 1000
+            await self._world.clock.sleep(seconds)
 
     async def _remove_rest(self, count: int, *, is_recovered: bool) -> None:
         """Messages of the stream that the final text does not need."""
@@ -181,6 +205,8 @@ class StreamedReply:
             # The whole text is sent at the end.
             self._is_broken = True
             return False
+        if not self._parts:
+            self._shown_since = self._world.clock.monotonic()
         self._parts.append(ShownPart(begun.message_id, post.text))
         return True
 

@@ -17,7 +17,7 @@ from hermes.testing.connection import RawRequest, ServerConnection
 from hermes.testing.platforms.faults import Fault
 
 
-class Upload(NamedTuple):
+class UploadedFile(NamedTuple):
     """A file in a request."""
 
     name: str
@@ -164,5 +164,7 @@ def _read_form(request: RawRequest) -> dict[str, Any]:
         payload = part.get_payload(decode=True)
         data = payload if isinstance(payload, bytes) else b""
         file_name = part.get_filename()
-        fields[name] = data.decode() if file_name is None else Upload(unquote(file_name), data)
+        fields[name] = (
+            data.decode() if file_name is None else UploadedFile(unquote(file_name), data)
+        )
     return fields

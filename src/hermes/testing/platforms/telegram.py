@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 from hermes.testing.connection import RawRequest
 from hermes.testing.platforms.faults import Fault
-from hermes.testing.platforms.http_server import FakeHttpServer, Reply, Upload
+from hermes.testing.platforms.http_server import FakeHttpServer, Reply, UploadedFile
 from hermes.testing.platforms.telegram_chats import (
     BOT,
     MAX_DOWNLOAD_BYTES,
@@ -166,7 +166,7 @@ class FakeTelegram(FakeHttpServer):
         upload = fields[kind]
         if isinstance(upload, str) and upload.startswith("attach://"):
             upload = fields[upload.removeprefix("attach://")]
-        if not isinstance(upload, Upload):
+        if not isinstance(upload, UploadedFile):
             raise ApiError(400, f"Bad Request: there is no {kind} in the request")
         if kind == "photo" and len(upload.data) > MAX_PHOTO_BYTES:
             raise ApiError(400, "Bad Request: file is too big for a photo")

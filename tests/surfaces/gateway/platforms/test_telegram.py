@@ -424,16 +424,29 @@ async def test_a_group_that_became_a_supergroup_is_followed(
     assert server.chats.texts(FORUM) == ["hi"]
 
 
-async def test_reactions_are_off_by_default_and_use_what_bots_may_use(
-    server: FakeTelegram, tmp_path: Path
-) -> None:
-    await build(server, tmp_path).react(address(), "1", "✅")
-    assert server.calls == []
-    adapter = build(server, tmp_path, REACTIONS="true")
+async def test_reactions_use_what_bots_may_use(server: FakeTelegram, tmp_path: Path) -> None:
+    adapter = build(server, tmp_path)
     await adapter.react(address(), "1", "✅")
     assert server.chats.reactions == {(ADA, 1): ["👍"]}
     await adapter.react(address(), "1", "")
     assert server.chats.reactions == {(ADA, 1): []}
+
+
+async def test_a_reaction_of_a_person_arrives(server: FakeTelegram, tmp_path: Path) -> None:
+    person = server.chats.add_person(ADA)
+    user = {"id": ADA, "is_bot": False, "first_name": "Ada"}
+    heart, fire = {"type": "emoji", "emoji": "❤"}, {"type": "emoji", "emoji": "🔥"}
+    async with connect(build(server, tmp_path)) as connection:
+        await connection.wait_for()
+        change = {"chat": {"id": ADA, "type": "private"}, "message_id": 5, "date": 1, "user": user}
+        reacted = {**change, "old_reaction": [heart], "new_reaction": [heart, fire]}
+        server.chats.push("message_reaction", reacted)
+        # Taking one back says nothing.
+        server.chats.push("message_reaction", {**change, "old_reaction": [heart]})
+        server.chats.say(person, "and now?")
+        first, second = await connection.wait_for(events=2)
+    assert (first.reaction, first.message_id, first.sender.id) == ("🔥", "5", str(ADA))
+    assert second.text == "and now?"
 
 
 def free_port() -> int:

@@ -157,7 +157,10 @@ class Email:
         )
         replace_file(self._thread_path(address, thread), encode(conversation))
         return Inbound(
-            key=f"{box.uid_validity}:{uid}",
+            # A server that did not hear the answer of the next one sends a mail again.
+            key=_digest(f"{address} {conversation.message_id}")
+            if conversation.message_id
+            else f"{box.uid_validity}:{uid}",
             address=Address(platform="email", chat_id=address, thread_id=thread),
             chat_type="dm",
             sender=Sender(id=address, name=name),

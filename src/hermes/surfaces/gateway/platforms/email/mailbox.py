@@ -212,17 +212,20 @@ class _Idle:
     def __init__(self, imap: imaplib.IMAP4) -> None:
         self._imap = imap
         self._buffer = b""
+        self._has_news = False
 
     def start(self) -> None:
         self._imap.send(b"HERMES IDLE\r\n")
         while not (line := self._line()).startswith(b"+"):
             if line.startswith(b"HERMES "):
                 raise EOFError("the server refused IDLE")
+            # Mail that came since the last search is announced before IDLE begins.
+            self._has_news = True
 
     def wait(self, seconds: float) -> None:
         sock = self._imap.sock
         pending = sock.pending() if isinstance(sock, ssl.SSLSocket) else 0
-        if not self._buffer and not pending:
+        if not self._has_news and not self._buffer and not pending:
             select.select([sock], [], [], seconds)
 
     def stop(self) -> None:

@@ -6,11 +6,21 @@ import asyncio
 import hashlib
 import io
 import logging
+from collections.abc import AsyncIterator
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
-from nio import AsyncClient, MegolmEvent, RoomSendResponse, SyncResponse, UploadResponse
+from nio import (
+    AsyncClient,
+    Event,
+    MegolmEvent,
+    ReactionEvent,
+    RelationshipType,
+    RoomSendResponse,
+    SyncResponse,
+    UploadResponse,
+)
 from nio.crypto.attachments import decrypt_attachment
 from nio.exceptions import LocalProtocolError, OlmUnverifiedDeviceError, SendRetryError
 
@@ -62,7 +72,6 @@ class Matrix:
             name.lower() for name in read_names(context.settings, "MATRIX_ALLOWED_USERS")
         }
         self._allows_all = read_flag(context.settings, "MATRIX_ALLOW_ALL_USERS")
-        self._reactions: dict[tuple[str, str], str] = {}
         self._knows_rooms = False
 
     @property
@@ -163,7 +172,10 @@ class Matrix:
         transaction = hashlib.sha256(key.encode()).hexdigest()[:40]
         await self._prepare(to)
         content = await self._content(to, post)
-        return await self._send(to, "m.room.message", content, transaction)
+        message_id = await self._send(to, "m.room.message", content, transaction)
+        for choice in post.choices:
+            await self._add_reaction(to, message_id, choice.emoji)
+        return message_id
 
     async def edit(self, to: Address, message_id: str, post: Post) -> None:
         await self._prepare(to)
@@ -191,17 +203,33 @@ class Matrix:
         )
 
     async def react(self, to: Address, message_id: str, emoji: str) -> None:
-        if not read_flag(self._context.settings, "MATRIX_REACTIONS", True):
-            return
         await self._prepare(to)
-        place = (to.chat_id, message_id)
-        if before := self._reactions.pop(place, ""):
-            await self.delete(to, before)
-        if emoji:
-            relation = {"rel_type": "m.annotation", "event_id": message_id, "key": emoji}
-            content = {"m.relates_to": relation}
-            transaction = self._context.world.new_id("react", 16)
-            self._reactions[place] = await self._send(to, "m.reaction", content, transaction)
+        before = await self._own_reactions(to, message_id)
+        for event_id, shown in before.items():
+            if shown != emoji:
+                await self.delete(to, event_id)
+        if emoji and emoji not in before.values():
+            await self._add_reaction(to, message_id, emoji)
+
+    async def _own_reactions(self, to: Address, message_id: str) -> dict[str, str]:
+        """The emoji of our reactions to a message, by event."""
+        kind = RelationshipType.annotation
+        found = self._client.room_get_event_relations(to.chat_id, message_id, kind)
+        events = await self._session.request(_collect(found))
+        return {
+            event.event_id: event.key
+            for event in events
+            if isinstance(event, ReactionEvent) and event.sender == self._client.user_id
+        }
+
+    async def _add_reaction(self, to: Address, message_id: str, emoji: str) -> None:
+        relation = {"rel_type": "m.annotation", "event_id": message_id, "key": emoji}
+        transaction = hashlib.sha256(f"{message_id} {emoji}".encode()).hexdigest()[:40]
+        try:
+            await self._send(to, "m.reaction", {"m.relates_to": relation}, transaction)
+        except PostRejected as error:
+            if "M_DUPLICATE_ANNOTATION" not in str(error):
+                raise
 
     async def answer_choice(self, event: Inbound, text: str) -> None:
         return
@@ -290,6 +318,14 @@ class Matrix:
         target = self._context.media / name
         await asyncio.to_thread(target.write_bytes, data)
         return replace(file, path=str(target))
+
+
+async def _collect(events: AsyncIterator[Event]) -> list[Event]:
+    try:
+        return [event async for event in events]
+    except AttributeError as error:
+        # The library does not expect a refusal here.
+        raise PlatformUnreachable("The homeserver does not list reactions now.") from error
 
 
 def _text_content(post: Post) -> JsonObject:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from nio import (
+    Event,
     MatrixRoom,
+    ReactionEvent,
     RoomEncryptedMedia,
     RoomMessage,
     RoomMessageFormatted,
@@ -51,6 +53,8 @@ class EventReader:
         self._mention = re.compile(rf"@?\b{name}\b(:\S+)?[:,]?\s*", re.IGNORECASE)
 
     def read(self, room: MatrixRoom, event: Any) -> Inbound | None:
+        if isinstance(event, ReactionEvent):
+            return self._read_reaction(room, event)
         if not isinstance(event, RoomMessage) or self._is_ignored(event):
             return None
         content: JsonObject = event.source.get("content", {})
@@ -79,7 +83,21 @@ class EventReader:
             topic=room.topic or "",
         )
 
-    def _is_ignored(self, event: RoomMessage) -> bool:
+    def _read_reaction(self, room: MatrixRoom, event: ReactionEvent) -> Inbound | None:
+        if self._is_ignored(event) or (self._rooms and room.room_id not in self._rooms):
+            return None
+        return Inbound(
+            key=event.event_id,
+            address=Address(platform="matrix", chat_id=room.room_id),
+            chat_type="dm" if room.member_count <= 2 else "group",
+            sender=Sender(id=event.sender, name=room.user_name(event.sender) or ""),
+            at=event.server_timestamp / 1000,
+            message_id=event.reacts_to,
+            reaction=event.key,
+            chat_name=room.display_name or "",
+        )
+
+    def _is_ignored(self, event: Event) -> bool:
         return (
             event.sender == self._user_id
             # Users of bridges to other platforms.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +29,8 @@ from hermes.surfaces.gateway.platform import PlatformContext
 T = TypeVar("T")
 
 REQUEST_SECONDS = 40.0
+# The library logs every event of every room.
+logging.getLogger("nio").setLevel(logging.WARNING)
 _LOGIN_CODES = ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED")
 
 

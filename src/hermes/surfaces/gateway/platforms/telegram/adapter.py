@@ -30,7 +30,7 @@ from hermes.surfaces.gateway.platform import (
     PlatformStatus,
     Post,
 )
-from hermes.surfaces.gateway.platforms.settings import read_flag, read_number
+from hermes.surfaces.gateway.platforms.settings import read_number
 from hermes.surfaces.gateway.platforms.telegram.api import (
     UPLOAD_SECONDS,
     BotApi,
@@ -49,11 +49,11 @@ POLL_SECONDS = 25
 CONFLICT_SECONDS = (10.0, 20.0, 40.0)
 MAX_TEXT, MAX_CAPTION, MAX_CHOICE_BYTES = 4096, 1024, 64
 MAX_WEBHOOK_BYTES = 1024 * 1024
-UPDATES = ["message", "channel_post", "callback_query"]
+UPDATES = ["message", "channel_post", "callback_query", "message_reaction"]
 # The id under which Telegram shows the General topic; posts to it have none.
 GENERAL_TOPIC = "1"
 # Bots may only use some emoji.
-REACTIONS = {"✅": "👍", "❌": "👎", "⏳": "🤔", "⚠️": "😱"}
+REACTIONS = {"✅": "👍", "❌": "👎"}
 
 
 class Telegram:
@@ -128,20 +128,20 @@ class Telegram:
         self, reader: EventReader, deliver: Deliver, status: PlatformStatus, *, drops: bool
     ) -> None:
         # Loads a server that polling does not need.
-        from hermes.surfaces.gateway.http_listener import Answer, Incoming, listen
+        from hermes.surfaces.gateway.http_listener import HttpAnswer, Incoming, listen
 
-        async def handle(request: Incoming) -> Answer:
+        async def handle(request: Incoming) -> HttpAnswer:
             secret = request.headers.get("x-telegram-bot-api-secret-token", "")
             if not hmac.compare_digest(secret.encode(), self._webhook_secret.encode()):
-                return Answer(401)
+                return HttpAnswer(401)
             if request.method != "POST" or request.body is None:
-                return Answer(400)
+                return HttpAnswer(400)
             try:
                 update = decode(dict[str, Any], request.body)
             except DecodeError:
-                return Answer(400)
+                return HttpAnswer(400)
             await _deliver(reader, update, deliver)
-            return Answer(200)
+            return HttpAnswer(200)
 
         host = self._settings.get("TELEGRAM_WEBHOOK_HOST") or "127.0.0.1"
         port = read_number(self._settings, "TELEGRAM_WEBHOOK_PORT", 8443)
@@ -196,8 +196,6 @@ class Telegram:
         await self._api.call("sendChatAction", {**_place(to), "action": "typing"})
 
     async def react(self, to: Address, message_id: str, emoji: str) -> None:
-        if not read_flag(self._settings, "TELEGRAM_REACTIONS"):
-            return
         shown = [{"type": "emoji", "emoji": REACTIONS.get(emoji, emoji)}] if emoji else []
         fields = {"chat_id": to.chat_id, "message_id": int(message_id), "reaction": shown}
         await self._api.call("setMessageReaction", fields)

@@ -22,6 +22,7 @@ from hermes.surfaces.gateway.platforms.telegram.wire import (
     Entity,
     File,
     Message,
+    ReactionUpdate,
     Update,
     User,
 )
@@ -50,6 +51,8 @@ class EventReader:
     def read(self, update: Update) -> Inbound | None:
         if update.callback_query is not None:
             return self._read_press(update.callback_query)
+        if update.message_reaction is not None:
+            return self._read_reaction(update.update_id, update.message_reaction)
         message = update.message or update.channel_post
         return None if message is None else self._read_message(message)
 
@@ -67,6 +70,21 @@ class EventReader:
             choice=query.data,
             choice_reference=query.id,
             chat_name=message.chat.title,
+        )
+
+    def _read_reaction(self, update_id: int, change: ReactionUpdate) -> Inbound | None:
+        new = [each.emoji for each in change.new_reaction if each not in change.old_reaction]
+        if change.user is None or not any(new):
+            return None
+        return Inbound(
+            key=f"reaction:{update_id}",
+            address=Address(platform="telegram", chat_id=str(change.chat.id)),
+            chat_type=_CHAT_TYPES.get(change.chat.type, "group"),
+            sender=_sender(change.user),
+            at=float(change.date),
+            message_id=str(change.message_id),
+            reaction=next(filter(None, new)),
+            chat_name=change.chat.title,
         )
 
     def _read_message(self, message: Message) -> Inbound | None:

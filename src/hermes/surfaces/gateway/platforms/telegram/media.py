@@ -18,7 +18,7 @@ VOICE_FILES = (".ogg", ".oga", ".opus")
 PHOTO_FILES = (".jpg", ".jpeg", ".png", ".webp")
 
 
-class Upload(NamedTuple):
+class TelegramUpload(NamedTuple):
     """A file to send; `kind` is part of the name of the method."""
 
     kind: str
@@ -67,7 +67,7 @@ class TelegramMedia:
         except ProviderError as error:
             raise PlatformUnreachable(f"Telegram cannot be reached: {error}") from error
 
-    async def read(self, file: OutboundFile) -> Upload:
+    async def read(self, file: OutboundFile) -> TelegramUpload:
         """The content to send. PostRejected when there is none or it is too large."""
         path = Path(file.path)
         if file.as_voice or file.kind == "voice":
@@ -81,7 +81,7 @@ class TelegramMedia:
             raise PostRejected(
                 f"{path.name} is larger than the {limit // (1024 * 1024)} MB of Telegram."
             )
-        return Upload(_kind(file, path, len(data)), file.name or path.name, data)
+        return TelegramUpload(_kind(file, path, len(data)), file.name or path.name, data)
 
 
 def _kind(file: OutboundFile, path: Path, size: int) -> str:

@@ -81,14 +81,30 @@ class CallbackQuery(Value):
     data: str = ""
 
 
+class Emoji(Value):
+    emoji: str = ""
+
+
+class ReactionUpdate(Value):
+    """Someone changed their reactions to a message."""
+
+    chat: Chat
+    message_id: int
+    date: int
+    user: User | None = None
+    old_reaction: tuple[Emoji, ...] = ()
+    new_reaction: tuple[Emoji, ...] = ()
+
+
 class Update(Value):
     update_id: int
     message: Message | None = None
     channel_post: Message | None = None
     callback_query: CallbackQuery | None = None
+    message_reaction: ReactionUpdate | None = None
 
 
-class Parameters(Value):
+class RefusalParameters(Value):
     retry_after: float | None = None
     migrate_to_chat_id: int = 0
 
@@ -98,4 +114,4 @@ class Refusal(Value):
 
     error_code: int
     description: str = ""
-    parameters: Parameters = Parameters()
+    parameters: RefusalParameters = RefusalParameters()

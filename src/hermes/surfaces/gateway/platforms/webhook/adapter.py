@@ -14,7 +14,7 @@ from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import ConfigError, HermesError, PlatformUnreachable, PostRejected
-from hermes.surfaces.gateway.http_listener import Answer, Incoming, is_loopback, listen
+from hermes.surfaces.gateway.http_listener import HttpAnswer, Incoming, is_loopback, listen
 from hermes.surfaces.gateway.platform import (
     Address,
     Deliver,
@@ -27,7 +27,12 @@ from hermes.surfaces.gateway.platform import (
     Sender,
 )
 from hermes.surfaces.gateway.platforms.settings import read_number
-from hermes.surfaces.gateway.platforms.webhook.routes import Route, RouteTable, passes, render
+from hermes.surfaces.gateway.platforms.webhook.routes import (
+    RouteTable,
+    WebhookRoute,
+    passes,
+    render,
+)
 from hermes.surfaces.gateway.platforms.webhook.scripts import (
     comment_on_github,
     script_path,
@@ -48,7 +53,7 @@ KEEP_SECONDS = 7 * 86_400.0
 PATH = "/webhooks/"
 
 
-class Delivery(Value):
+class WebhookDelivery(Value):
     """A request that passed: stored while it waits for others, and until its answer is sent."""
 
     route: str
@@ -84,7 +89,7 @@ class Webhook:
             check_secrets(name, route.secrets(self._secret), is_loopback=is_loopback(self._host))
         self._seen: dict[str, float] = {}
         self._recent: defaultdict[str, deque[float]] = defaultdict(deque)
-        self._waiting: dict[str, Delivery] = {}
+        self._waiting: dict[str, WebhookDelivery] = {}
         self._changed = asyncio.Event()
         self.port = 0
 
@@ -94,7 +99,7 @@ class Webhook:
     async def run(self, deliver: Deliver, status: PlatformStatus) -> None:
         self._load_waiting()
 
-        async def handle(request: Incoming) -> Answer:
+        async def handle(request: Incoming) -> HttpAnswer:
             return await self._handle(request, deliver)
 
         async with listen(
@@ -105,35 +110,35 @@ class Webhook:
 
     # requests
 
-    async def _handle(self, request: Incoming, deliver: Deliver) -> Answer:
+    async def _handle(self, request: Incoming, deliver: Deliver) -> HttpAnswer:
         if request.method == "GET" and request.path == "/health":
-            return Answer(200, {"status": "ok", "platform": "webhook"})
+            return HttpAnswer(200, {"status": "ok", "platform": "webhook"})
         name = request.path.removeprefix(PATH)
         route = self._routes.get(name) if request.path.startswith(PATH) else None
         if route is None or request.method != "POST":
-            return Answer(404, {"error": "there is no such webhook"})
+            return HttpAnswer(404, {"error": "there is no such webhook"})
         if request.body is None:
-            return Answer(413, {"error": f"more than {self._max_body} bytes"})
+            return HttpAnswer(413, {"error": f"more than {self._max_body} bytes"})
         if not self._is_authentic(name, route, request.headers, request.body):
-            return Answer(401, {"error": "the signature is wrong"})
+            return HttpAnswer(401, {"error": "the signature is wrong"})
         if self._is_too_often(name, route):
-            return Answer(429, {"error": f"more than {route.rate_limit} requests in a minute"})
+            return HttpAnswer(429, {"error": f"more than {route.rate_limit} requests in a minute"})
         try:
             payload = decode(object, request.body or b"{}")
         except DecodeError:
-            return Answer(400, {"error": "the body is not JSON"})
+            return HttpAnswer(400, {"error": "the body is not JSON"})
         try:
             return await self._take(name, route, request, payload, deliver)
         except ConfigError as error:
             log.warning("a webhook is not configured", extra={"route": name, "why": str(error)})
-            return Answer(500, {"error": str(error)})
+            return HttpAnswer(500, {"error": str(error)})
 
     async def _take(
-        self, name: str, route: Route, request: Incoming, payload: object, deliver: Deliver
-    ) -> Answer:
+        self, name: str, route: WebhookRoute, request: Incoming, payload: object, deliver: Deliver
+    ) -> HttpAnswer:
         unique = delivery_id(request.headers) or self._context.world.new_id("d", 16)
         if self._is_known(f"{name}:{unique}"):
-            return Answer(200, {"status": "duplicate", "delivery_id": unique})
+            return HttpAnswer(200, {"status": "duplicate", "delivery_id": unique})
         event = _event(request.headers, payload)
         data: JsonObject = {"payload": payload, "event": event, "headers": request.headers}
         if route.events and event not in route.events:
@@ -151,28 +156,30 @@ class Webhook:
         return answer
 
     async def _accept(
-        self, route: Route, delivery: Delivery, data: JsonObject, deliver: Deliver
-    ) -> Answer:
+        self, route: WebhookRoute, delivery: WebhookDelivery, data: JsonObject, deliver: Deliver
+    ) -> HttpAnswer:
         unique = {"delivery_id": delivery.id}
         try:
             if route.deliver_only:
                 await self._send(delivery, delivery.prompt, f"webhook:{delivery.key}")
-                return Answer(200, {"status": "delivered", **unique})
+                return HttpAnswer(200, {"status": "delivered", **unique})
             if route.cron_job:
                 job = self._ports().run_job(
                     route.cron_job, delivery.prompt, key=f"webhook:{delivery.key}"
                 )
                 await job
-                return Answer(202, {"status": "accepted", **unique})
+                return HttpAnswer(202, {"status": "accepted", **unique})
         except HermesError as error:
-            return Answer(502, {"error": str(error)})
+            return HttpAnswer(502, {"error": str(error)})
         if route.coalesce is not None:
             self._coalesce(route, delivery, render(route.coalesce.key, data))
-            return Answer(202, {"status": "coalesced", **unique})
+            return HttpAnswer(202, {"status": "coalesced", **unique})
         await self._start(delivery, deliver)
-        return Answer(202, {"status": "accepted", **unique})
+        return HttpAnswer(202, {"status": "accepted", **unique})
 
-    def _is_authentic(self, name: str, route: Route, headers: dict[str, str], body: bytes) -> bool:
+    def _is_authentic(
+        self, name: str, route: WebhookRoute, headers: dict[str, str], body: bytes
+    ) -> bool:
         secrets = route.secrets(self._secret)
         try:
             check_secrets(name, secrets, is_loopback=is_loopback(self._host))
@@ -181,7 +188,7 @@ class Webhook:
             return False
         return is_authentic(headers, body, secrets, self._clock.now())
 
-    def _is_too_often(self, name: str, route: Route) -> bool:
+    def _is_too_often(self, name: str, route: WebhookRoute) -> bool:
         recent, now = self._recent[name], self._clock.monotonic()
         while recent and now - recent[0] > 60.0:
             recent.popleft()
@@ -198,7 +205,7 @@ class Webhook:
 
     # deliveries
 
-    async def _start(self, delivery: Delivery, deliver: Deliver) -> None:
+    async def _start(self, delivery: WebhookDelivery, deliver: Deliver) -> None:
         """Store where the answer goes, then hand over the message."""
         _store(self._answer_path(delivery.key), delivery)
         await deliver(
@@ -214,7 +221,7 @@ class Webhook:
             )
         )
 
-    def _coalesce(self, route: Route, delivery: Delivery, about: str) -> None:
+    def _coalesce(self, route: WebhookRoute, delivery: WebhookDelivery, about: str) -> None:
         """Let a delivery wait, in place of an earlier one about the same thing."""
         assert route.coalesce is not None
         name = _digest(f"{delivery.route}:{about}")
@@ -231,7 +238,7 @@ class Webhook:
         folder = self._context.folder / "waiting"
         for path in folder.iterdir() if folder.is_dir() else ():
             if not path.name.startswith("."):
-                self._waiting[path.name] = decode(Delivery, path.read_bytes())
+                self._waiting[path.name] = decode(WebhookDelivery, path.read_bytes())
         answers, now = self._context.folder / "answers", self._clock.now()
         for path in answers.iterdir() if answers.is_dir() else ():
             if now - path.stat().st_mtime > KEEP_SECONDS:
@@ -261,13 +268,13 @@ class Webhook:
     async def post(self, to: Address, post: Post, key: str) -> str:
         path = self._answer_path(to.chat_id.removeprefix("webhook:"))
         try:
-            delivery = decode(Delivery, await asyncio.to_thread(path.read_bytes))
+            delivery = decode(WebhookDelivery, await asyncio.to_thread(path.read_bytes))
         except (OSError, DecodeError):
             raise PostRejected("Nobody knows where this answer of a webhook goes.") from None
         await self._send(delivery, post.text, key)
         return key
 
-    async def _send(self, delivery: Delivery, text: str, key: str) -> None:
+    async def _send(self, delivery: WebhookDelivery, text: str, key: str) -> None:
         if delivery.deliver == "log":
             log.info("webhook answer", extra={"route": delivery.route, "text": text})
         elif delivery.deliver == "github_comment":
@@ -305,8 +312,8 @@ class Webhook:
         return
 
 
-def _ignored(reason: str) -> Answer:
-    return Answer(200, {"status": "ignored", "reason": reason})
+def _ignored(reason: str) -> HttpAnswer:
+    return HttpAnswer(200, {"status": "ignored", "reason": reason})
 
 
 def _event(headers: dict[str, str], payload: object) -> str:
@@ -316,11 +323,11 @@ def _event(headers: dict[str, str], payload: object) -> str:
     return str(payload.get("event_type") or payload.get("type") or "")
 
 
-def _delivery(name: str, route: Route, unique: str, data: JsonObject) -> Delivery:
+def _delivery(name: str, route: WebhookRoute, unique: str, data: JsonObject) -> WebhookDelivery:
     extra: dict[str, Any] = route.deliver_extra
     chat = str(route.chat_id or extra.get("chat_id", ""))
     thread = str(route.thread_id or extra.get("thread_id", ""))
-    return Delivery(
+    return WebhookDelivery(
         route=name,
         id=unique,
         prompt=render(route.prompt, data),
@@ -336,7 +343,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _store(path: Path, delivery: Delivery) -> None:
+def _store(path: Path, delivery: WebhookDelivery) -> None:
     replace_file(path, encode(delivery))
 
 

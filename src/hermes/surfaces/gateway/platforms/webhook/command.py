@@ -19,7 +19,7 @@ from hermes.core.errors import HermesError, NotFound, ProviderError, UsageError
 from hermes.net.http import HttpClient, Timeouts
 from hermes.surfaces.gateway.platforms.webhook.adapter import PATH, SUBSCRIPTIONS
 from hermes.surfaces.gateway.platforms.webhook.routes import (
-    Route,
+    WebhookRoute,
     read_route,
     read_subscriptions,
 )
@@ -122,7 +122,7 @@ def test(ctx: click.Context, /, name: str, payload: str) -> None:
         raise HermesError(f"The webhook {name!r} refused the request; see `hermes logs gateway`.")
 
 
-async def _request(url: str, route: Route, body: bytes) -> tuple[int, str]:
+async def _request(url: str, route: WebhookRoute, body: bytes) -> tuple[int, str]:
     stamp = str(int(time.time()))
     signed = stamp.encode() + b"." + body
     signature = hmac.new(route.secrets("")[0].encode(), signed, hashlib.sha256).hexdigest()
@@ -155,13 +155,13 @@ def _names(value: str | bool) -> list[str]:
     return [part.strip() for part in str(value).split(",") if part.strip()]
 
 
-def _find(routes: dict[str, Route], name: str) -> Route:
+def _find(routes: dict[str, WebhookRoute], name: str) -> WebhookRoute:
     if name not in routes:
         raise NotFound(f"There is no webhook {name!r}; `hermes webhook list` shows them.")
     return routes[name]
 
 
-def _write(home: Home, routes: dict[str, Route]) -> None:
+def _write(home: Home, routes: dict[str, WebhookRoute]) -> None:
     replace_file(home, home.root / SUBSCRIPTIONS, encode(routes))
 
 
@@ -171,7 +171,7 @@ def _url(home: Home, name: str) -> str:
     return f"http://{host}:{values.get('WEBHOOK_PORT') or '8644'}{PATH}{name}"
 
 
-def _row(home: Home, name: str, route: Route) -> SubscriptionRow:
+def _row(home: Home, name: str, route: WebhookRoute) -> SubscriptionRow:
     return SubscriptionRow(
         name=name,
         url=_url(home, name),

@@ -25,7 +25,7 @@ class Coalesce(Value):
     max_wait_seconds: float = 300.0
 
 
-class Route(Value):
+class WebhookRoute(Value):
     """What happens with the deliveries of one webhook."""
 
     description: str = ""
@@ -49,10 +49,10 @@ class Route(Value):
         return tuple(filter(None, own)) or (general,)
 
 
-def read_route(name: str, raw: object) -> Route:
+def read_route(name: str, raw: object) -> WebhookRoute:
     """A route. ConfigError when it cannot work."""
     try:
-        route = convert(Route, raw)
+        route = convert(WebhookRoute, raw)
     except DecodeError as error:
         raise ConfigError(f"The webhook {name!r} is not valid ({error}); correct it.") from error
     if not NAME.fullmatch(name):
@@ -69,15 +69,15 @@ class RouteTable:
         self._fixed = {name: read_route(name, raw) for name, raw in fixed.items()}
         self._path = path
         self._read_at: tuple[int, int] | None = None
-        self._subscribed: dict[str, Route] = {}
+        self._subscribed: dict[str, WebhookRoute] = {}
 
-    def get(self, name: str) -> Route | None:
+    def get(self, name: str) -> WebhookRoute | None:
         return self._fixed.get(name) or self._read().get(name)
 
-    def items(self) -> Iterator[tuple[str, Route]]:
+    def items(self) -> Iterator[tuple[str, WebhookRoute]]:
         yield from {**self._read(), **self._fixed}.items()
 
-    def _read(self) -> dict[str, Route]:
+    def _read(self) -> dict[str, WebhookRoute]:
         try:
             stat = self._path.stat()
         except OSError:
@@ -89,7 +89,7 @@ class RouteTable:
         return self._subscribed
 
 
-def read_subscriptions(path: Path) -> dict[str, Route]:
+def read_subscriptions(path: Path) -> dict[str, WebhookRoute]:
     try:
         raw = decode(dict[str, Any], path.read_bytes())
     except FileNotFoundError:
