@@ -88,6 +88,23 @@ def test_undo_and_undo_again(place: Agent) -> None:
         call(undo.undo_command)
 
 
+def test_turns_of_other_sessions_are_offered(place: Agent, tmp_path: Path) -> None:
+    other = Agent(tmp_path, session="s2", store=tmp_path / "hermes" / "checkpoints")
+
+    async def work() -> None:
+        await other.did("echo later > e")
+        await other.close()
+
+    asyncio.run(work())
+    *_, offer = call(undo.undo_command, "--list").splitlines()
+    assert "`hermes undo --session s1` undoes rm b; mkdir d" in offer
+    call(undo.undo_command)
+    assert not (place.root / "e").exists()
+    with pytest.raises(HermesError, match="`hermes undo --session s1` undoes rm b") as raised:
+        call(undo.undo_command)
+    assert "This session has nothing to undo." in str(raised.value)
+
+
 def test_undo_by_number_turn_and_file(place: Agent) -> None:
     call(undo.undo_command, "--file", "b")
     assert (place.root / "b").exists() and (place.root / "d").exists()

@@ -150,14 +150,17 @@ class CallLog:
     def all(self) -> list[RecordedCall]:
         return self._select("ORDER BY id")
 
-    def newest_session(self, folder: str) -> str:
-        """Return the session that last changed something in a project that contains this folder."""
+    def sessions_of(self, folder: str) -> list[str]:
+        """Return the sessions that changed something in a project that contains this folder, the
+        last one first."""
         with self._store.reading() as db:
-            rows = db.execute("SELECT root, session FROM calls ORDER BY id DESC")
-            for root, session in rows:
-                if folder == root or folder.startswith(root.rstrip("/") + "/"):
-                    return str(session)
-        return ""
+            rows = db.execute("SELECT root, session FROM calls ORDER BY id DESC").fetchall()
+        inside = (
+            str(session)
+            for root, session in rows
+            if folder == root or folder.startswith(root.rstrip("/") + "/")
+        )
+        return list(dict.fromkeys(inside))
 
     def _select(self, where: str, values: Sequence[object] = ()) -> list[RecordedCall]:
         query = f"SELECT {', '.join(COLUMNS)} FROM calls {where}"

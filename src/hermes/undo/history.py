@@ -61,10 +61,21 @@ class CheckpointHistory:
 
     def session_of(self, folder: str) -> str:
         """Return the session that last changed something here; raise NotFound."""
-        found = self._calls.newest_session(folder) if self._store.exists else ""
+        found = self._calls.sessions_of(folder) if self._store.exists else []
         if not found:
             raise NotFound(f"No session changed files in {folder}.")
-        return found
+        return found[0]
+
+    def other_sessions(self, folder: str, session: str) -> tuple[Checkpoint, ...]:
+        """Return the newest turn that is not undone of each other session that changed files
+        here, the last session first."""
+        if not self._store.exists:
+            return ()
+        found = []
+        for other in self._calls.sessions_of(folder):
+            turns = () if other == session else self.checkpoints(other)
+            found += [turn for turn in turns if turn.kind == "turn" and not turn.undone][:1]
+        return tuple(found)
 
     def checkpoints(self, session: str) -> tuple[Checkpoint, ...]:
         """Return all checkpoints, newest first."""

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.commands.formatting import format_bytes, format_time, plural
+from hermes.app.session_environment import end_survivors
+from hermes.commands.formatting import format_bytes, format_time, one_line, plural
 from hermes.commands.rollback import line_of, preview_lines, result_lines
-from hermes.core.errors import UsageError
+from hermes.core.errors import NotFound, UsageError
 from hermes.surfaces.cli.command_context import with_app
 from hermes.surfaces.cli.output import CommandGroup, Output, confirm, json_command
+from hermes.undo.history import NOTHING
 from hermes.undo.workspace import UndoService
 
 if TYPE_CHECKING:
-    from hermes.journal.archive import SessionArchive
+    from hermes.app.app import App
     from hermes.undo.retention import CheckpointPruneResult
 
 SHARED = ("kept", "lost", "notes")
+OTHERS = 5
+OTHER = "Another session changed files here: `hermes undo --session {}` undoes {}"
 
 checkpoints_command = CommandGroup(help="Manage checkpoints, the file copies that undo needs.")
 with_undo = with_app.part(lambda app: UndoService(app.context))
@@ -66,7 +70,7 @@ def _report(done: CheckpointPruneResult) -> Output:
 @json_command(
     "Undo the file changes of the last turn, or of the last N entries of --list. Your own later "
     "changes stay. An undo is itself an entry, so it can be undone.",
-    with_app.part(lambda app: (UndoService(app.context), app.archive)),
+    with_app,
 )
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option(
@@ -78,7 +82,7 @@ def _report(done: CheckpointPruneResult) -> Output:
 @click.option("--overwrite", is_flag=True, help="Also restore files that you changed afterwards.")
 @click.option("--list", "only_list", is_flag=True, help="List the changes that can be undone.")
 async def undo_command(
-    services: tuple[UndoService, SessionArchive],
+    app: App,
     number: int | None,
     session: str | None,
     turn: str | None,
@@ -89,25 +93,35 @@ async def undo_command(
 ) -> Output:
     if number and turn:
         raise UsageError("Give a number or --to TURN, not both.")
-    undo, archive = services
-    here = str(Path.cwd())
+    undo, here = UndoService(app.context), str(Path.cwd())
     if session:
-        session_id = await archive.find(session)
+        session_id = await app.archive.find(session)
     else:
         session_id = await undo.in_thread(lambda history: history.session_of(here))
     if only_list:
         checkpoints = await undo.in_thread(lambda history: history.checkpoints(session_id))
         lines = [line_of(each, time.time()) for each in checkpoints]
-        return Output(checkpoints, lines or "This session has changed no files.")
-    plan = await undo.in_thread(
-        lambda history: history.plan(
-            session_id,
-            number=number or 0,
-            turn=turn or "",
-            path=posixpath.normpath(posixpath.join(here, path)) if path else "",
-            overwrite=overwrite,
+        others = await undo.in_thread(lambda history: history.other_sessions(here, session_id))
+        rest = [OTHER.format(each.session, one_line(each.words, 60)) for each in others[:OTHERS]]
+        return Output(checkpoints, [*(lines or ["This session has changed no files."]), *rest])
+    # What a killed Hermes left running would change the files again.
+    await end_survivors(app)
+    try:
+        plan = await undo.in_thread(
+            lambda history: history.plan(
+                session_id,
+                number=number or 0,
+                turn=turn or "",
+                path=posixpath.normpath(posixpath.join(here, path)) if path else "",
+                overwrite=overwrite,
+            )
         )
-    )
+    except NotFound as error:
+        others = await undo.in_thread(lambda history: history.other_sessions(here, session_id))
+        if str(error) != NOTHING or not others:
+            raise
+        offer = OTHER.format(others[0].session, one_line(others[0].words, 60))
+        raise NotFound(f"This session has nothing to undo. {offer}") from error
     is_partial = False
     if preview:
         data = {
