@@ -25,7 +25,11 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
                 return commands.Steer(text=message.text, key=event.key)
             images = tuple(part for part in message.parts if isinstance(part, Image))
             return commands.Say(
-                text=message.text, images=images, key=event.key, origin=message.origin
+                text=message.text,
+                images=images,
+                key=event.key,
+                origin=message.origin,
+                calls=event.calls,
             )
         case events.ModelSwitched():
             return commands.SwitchModel(model=event.model, provider=event.provider)
