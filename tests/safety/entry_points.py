@@ -179,6 +179,26 @@ async def by_a_script(installed: Installation) -> None:
             await say(session)
 
 
+async def by_a_plan(installed: Installation) -> None:
+    """Each step of a plan that nobody confirms wants something else."""
+    home, dangers = str(installed.home), installed.dangers
+    calls = [
+        *(("terminal", {"command": each}) for each in dangers),
+        *(("write_file", {"path": e.replace("/HOME", home), "content": "x"}) for e in OWN_PATHS),
+        ("read_file", {"path": f"{home}/.ssh/id_rsa"}),
+    ]
+    plans = [
+        [{"step_id": "a", "tool_name": name, "parameters": given, "on_failure": "skip"}]
+        for name, given in calls
+    ]
+    given = [{"action": "run", "steps": steps, "confirm": "skip"} for steps in plans]
+    installed.set("toolsets: [hermes-cli, planning]\n")
+    for attended in (False, True):
+        wants(installed, *(call("plan", each) for each in given))
+        async with session_in(installed, attended=attended) as (_, session):
+            await say(session)
+
+
 async def by_words(installed: Installation) -> None:
     for attended in (False, True):
         wants(installed)
@@ -492,6 +512,7 @@ ENTRY_POINTS: dict[str, EntryPoint] = {
     "words": EntryPoint(by_words, ("cli:chat",)),
     "tools": EntryPoint(by_tools, tuple({f"tool:{name}" for name, _ in _hostile_calls("", ("",))})),
     "script": EntryPoint(by_a_script, ("tool:execute_code",)),
+    "plan": EntryPoint(by_a_plan, ("tool:plan", "slash:plan", "cli:plan")),
     "background session": EntryPoint(by_a_background_session, ("slash:background",)),
     "quick command": EntryPoint(by_a_quick_command, ("extra:QuickCommands",)),
     "reference": EntryPoint(by_a_reference, ("context:references",)),

@@ -154,8 +154,11 @@ class Caller:
     def web(self) -> Fetcher:
         raise NotImplementedError
 
-    def progress(self, text: str) -> None:
+    def progress(self, text: str, details: JsonObject | None = None) -> None:
         pass
+
+    def known_result(self, key: str) -> ToolResult | None:
+        return None
 
     def latest(self, tool: str) -> JsonObject | None:
         return None

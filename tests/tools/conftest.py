@@ -128,8 +128,11 @@ class ToolRunner:
         self._kept: dict[Any, Any] = {}
         self._latest: dict[str, JsonObject] = {}
 
-    def progress(self, text: str) -> None:
+    def progress(self, text: str, details: JsonObject | None = None) -> None:
         pass
+
+    def known_result(self, key: str) -> ToolResult | None:
+        return None
 
     def latest(self, tool: str) -> JsonObject | None:
         return self._latest.get(tool)

@@ -10,6 +10,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.events import SessionOpened
 from hermes.core.prompt import Prompt
 from hermes.core.session_deps import ServiceRegistry
+from hermes.core.tools import Tool
 
 if TYPE_CHECKING:
     from hermes.app.app import App
@@ -39,6 +40,9 @@ def tool_services(
             ),
             "hermes.mcp.calls:CallServices": lambda: _mcp_hosting(app, session_id),
             "hermes.moa.tools:MoaService": lambda: _moa(app, session_id),
+            "hermes.plans.tools:PlanningService": lambda: _planning(
+                app, session_id, opened, findable
+            ),
             "hermes.plugins.surface:SessionId": lambda: _session_id(session_id),
             "hermes.recall.tools:RecallService": lambda: _recall(app, session_id, opened),
             "hermes.speech.tools:SpeechProviders": lambda: _speech(app),
@@ -89,6 +93,21 @@ def _code_execution(app: App, opened: SessionOpened, findable: tuple[str, ...]) 
         max_output_bytes=settings.max_output_bytes,
     )
     return CodeExecution((tool.spec for tool in tools if tool is not None), limits)
+
+
+def _planning(
+    app: App, session_id: str, opened: SessionOpened, findable: tuple[str, ...]
+) -> object:
+    from hermes.plans.session_planning import make_planning_service
+
+    def tools() -> tuple[Tool, ...]:
+        added = (entry.spec.name for entry in app.tools.added)
+        names = dict.fromkeys((*opened.tools, *findable, *added))
+        return tuple(found for name in names if (found := app.tools.find(name)) is not None)
+
+    return make_planning_service(
+        app.context, app.models, tools, lambda: app.require_session(session_id)
+    )
 
 
 def _session_id(session_id: str) -> object:

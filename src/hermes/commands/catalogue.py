@@ -12,6 +12,7 @@ from hermes.commands.insights import INSIGHTS_COMMANDS
 from hermes.commands.memory import MEMORY_COMMANDS
 from hermes.commands.moa import MOA_COMMANDS
 from hermes.commands.model import MODEL_COMMANDS
+from hermes.commands.plan import PLAN_COMMANDS
 from hermes.commands.rollback import ROLLBACK_COMMANDS
 from hermes.commands.session import SESSION_COMMANDS
 from hermes.commands.skills import SKILL_COMMANDS, SkillCommands
@@ -19,7 +20,7 @@ from hermes.commands.tuning import TUNING_COMMANDS
 
 _GROUPS = {
     "Session": (*SESSION_COMMANDS, *HISTORY_COMMANDS),
-    "Beside the turn": (*BACKGROUND_COMMANDS, *MOA_COMMANDS),
+    "Beside the turn": (*BACKGROUND_COMMANDS, *PLAN_COMMANDS, *MOA_COMMANDS),
     "Model and display": (*MODEL_COMMANDS, *TUNING_COMMANDS),
     "Files": ROLLBACK_COMMANDS,
     "Memory and skills": (*MEMORY_COMMANDS, *SKILL_COMMANDS),

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from hermes.app.app import App
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError
+from hermes.core.messages import ToolCall
 from hermes.core.session import Session
 
 # A longer usage shifts only its own description to the right.
@@ -40,10 +41,11 @@ class SwitchSession(Value):
 
 
 class SendMessage(Value):
-    """Send this text as a message of `origin`."""
+    """Send this text as a message of `origin`. Its turn begins with `calls`."""
 
     text: str
     origin: str = "user"
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Quit(Value):

@@ -96,6 +96,21 @@ class CodeExecutionSettings(Value):
     ] = ()
 
 
+class PlanningSettings(Value):
+    """Plans: steps with dependencies (`plan`, `hermes plan`)."""
+
+    max_steps: Annotated[Count, "Maximum steps of a plan."] = 30
+    max_parallel: Annotated[Count, "Maximum steps that run at the same time."] = 4
+    step_timeout: Annotated[Seconds, "Default timeout of a step, in seconds."] = 300
+    max_retries: Annotated[Count, "Maximum retries of a step after transient failures."] = 2
+    max_replans: Annotated[Count, "How often a plan may be rewritten after a failure."] = 3
+    confirm: Annotated[
+        Literal["risky", "always", "never"],
+        "Which plans you confirm before they run; `risky` change or send something.",
+    ] = "risky"
+    model: Annotated[str, "Model that writes plans; empty uses the main model."] = ""
+
+
 # Settings below `terminal` that a variable overrides: `cwd` by TERMINAL_CWD, and so on.
 TERMINAL_VARIABLES = {
     "TERMINAL_ENV": "backend",

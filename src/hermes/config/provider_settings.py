@@ -173,6 +173,7 @@ class AuxiliarySettings(Value):
     mcp: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     background_review: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     curator: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    planning: AuxiliaryTaskSettings = AuxiliaryTaskSettings(provider="main")
 
 
 class ImageModelSettings(Value):

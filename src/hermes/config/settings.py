@@ -18,6 +18,7 @@ from hermes.config.cron_settings import CronSettings
 from hermes.config.execution_settings import (
     TERMINAL_VARIABLES,
     CodeExecutionSettings,
+    PlanningSettings,
     SecuritySettings,
     TerminalSettings,
 )
@@ -305,6 +306,7 @@ class Settings(Value):
     agent: AgentSettings = AgentSettings()
     terminal: TerminalSettings = TerminalSettings()
     code_execution: CodeExecutionSettings = CodeExecutionSettings()
+    planning: PlanningSettings = PlanningSettings()
     tool_output: ToolOutputSettings = ToolOutputSettings()
     tool_loop_guardrails: GuardrailSettings = GuardrailSettings()
     approvals: ApprovalSettings = ApprovalSettings()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value
-from hermes.core.messages import Image
+from hermes.core.messages import Image, ToolCall
 
 
 class Say(Value, tag="say"):
     """A user message. It becomes a turn of its own, after the turns that already wait. `key` is the
-    platform's id of the message; a known key is ignored."""
+    platform's id of the message; a known key is ignored. The turn begins with `calls` as if the
+    model had made them: the person chose the tools."""
 
     text: str
     images: tuple[Image, ...] = ()
     key: str = ""
     origin: str = "user"
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Steer(Value, tag="steer"):

@@ -6,7 +6,14 @@ from typing import Literal, TypeAlias
 
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Decision, Effect, Principal
-from hermes.core.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 
 
@@ -67,6 +74,8 @@ class MessageReceived(Value, tag="message_received"):
     steer: bool = False
     # The message was answered elsewhere or asks for no answer; it enters the transcript at once.
     past: bool = False
+    # The turn of the message begins with these calls.
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Withdrawn(Value, tag="withdrawn"):
@@ -337,8 +346,11 @@ class TurnEnded(Value, tag="turn_ended"):
 
 
 class ToolProgress(Value, tag="tool_progress"):
+    """What a running tool shows. `details` have the form of those of its result."""
+
     call_id: str
     text: str
+    details: JsonObject = {}
 
 
 DurableEvent: TypeAlias = (

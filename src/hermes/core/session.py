@@ -201,7 +201,8 @@ class Session:
         match command:
             case Say():
                 message = user_says(command.text, *command.images, origin=command.origin)
-                await self._receive(MessageReceived(message=message, key=command.key))
+                received = MessageReceived(message=message, key=command.key, calls=command.calls)
+                await self._receive(received)
             case Steer():
                 if command.text.strip():
                     message, joins = user_says(command.text), self._runner.running is not None

@@ -186,8 +186,9 @@ class CallContext:
         self._gate = gate
         self._is_inner = is_inner
 
-    def progress(self, text: str) -> None:
-        self._turn.recorder.show(ToolProgress(call_id=self.call_id, text=text))
+    def progress(self, text: str, details: JsonObject | None = None) -> None:
+        shown = ToolProgress(call_id=self.call_id, text=text, details=details or {})
+        self._turn.recorder.show(shown)
 
     def latest(self, tool: str) -> JsonObject | None:
         return self._turn.recorder.transcript.latest(tool)
@@ -202,6 +203,9 @@ class CallContext:
     ) -> ToolResult:
         inner = InnerCall(self._turn, self._gate, self.call_id, key, origin)
         return await inner.make(tool, arguments)
+
+    def known_result(self, key: str) -> ToolResult | None:
+        return self._turn.recorder.transcript.inner_results.get(inner_id(self.call_id, key))
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
         seconds = self.settings.clarify_timeout

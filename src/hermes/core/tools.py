@@ -72,8 +72,8 @@ class ToolContext(Protocol):
         """Set when the person stops the turn; the tool should return what it has."""
         ...
 
-    def progress(self, text: str) -> None:
-        """Show a text now, without storing it."""
+    def progress(self, text: str, details: JsonObject | None = None) -> None:
+        """Show a text now, without storing it. `details` have the form of the tool's own."""
         ...
 
     def latest(self, tool: str) -> JsonObject | None:
@@ -92,6 +92,10 @@ class ToolContext(Protocol):
         of this call: after a crash, an inner call that has a result is not made again, and one that
         may have run and must not run twice has the result "outcome unknown". `origin` is the source
         of the arguments if it is not the model."""
+        ...
+
+    def known_result(self, key: str) -> ToolResult | None:
+        """Return the result that the inner call of this key has already, from before a crash."""
         ...
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:

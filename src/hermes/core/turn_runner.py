@@ -8,9 +8,10 @@ import logging
 from hermes.codec.values import replace
 from hermes.core.concurrency import Stop
 from hermes.core.errors import HermesError
-from hermes.core.events import TurnStarted, Withdrawn
+from hermes.core.events import ReplyAdded, TurnStarted, Withdrawn
 from hermes.core.gate import Gate, Questions, expire_question
 from hermes.core.loop import run_turn
+from hermes.core.messages import AssistantMessage, ToolCall, Usage
 from hermes.core.metering import SessionMeter
 from hermes.core.ports import Provider, wrap_provider
 from hermes.core.recorder import Recorder
@@ -139,11 +140,24 @@ class TurnRunner:
             self._recorder.begin_turn(self._deps.world.new_id("turn"))
             # Committed with the reservation of its first model call. A turn that crashes before
             # has done nothing, and its message still waits.
+            calls = self._recorder.transcript.waiting[n].calls
             self._recorder.note(TurnStarted(takes=(n,)))
+            if calls:
+                # The loop continues with calls that have no result yet.
+                self._recorder.note(self._reply_with(calls))
             self._recorder.apply_pending()
         self._deps.world.kill_point("turn.started")
         await self._deps.world.pacer.wait()
         return True
+
+    def _reply_with(self, calls: tuple[ToolCall, ...]) -> ReplyAdded:
+        transcript = self._recorder.transcript
+        return ReplyAdded(
+            message=AssistantMessage(parts=calls),
+            usage=Usage(),
+            model=transcript.model,
+            provider=transcript.provider,
+        )
 
     async def _run(self) -> None:
         self.running = self._new_turn()

@@ -137,6 +137,9 @@ class SecretEventRedactor:
                 return self._redact_text("text", text, lambda clean: TextDelta(text=clean))
             case ReasoningDelta(text=text):
                 return self._redact_text("thought", text, lambda clean: ReasoningDelta(text=clean))
+            case ToolProgress(details=details) if details:
+                # A whole state, not a piece of a stream.
+                return (self._struct(event),)
             case ToolProgress(call_id=call_id, text=text):
                 return self._redact_text(call_id, text, lambda clean: replace(event, text=clean))
             case CallNamed():

@@ -31,6 +31,7 @@ SECONDS = {
     "background_review": 120.0,
     "curator": 600.0,
     "session_search": 60.0,
+    "planning": 300.0,
 }
 # Cause names in the spending records that differ from the task name.
 CAUSES = {"compression": "compaction"}

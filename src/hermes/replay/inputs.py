@@ -27,7 +27,11 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
                 return commands.AddContext(text=message.text, key=event.key, origin=message.origin)
             images = tuple(part for part in message.parts if isinstance(part, Image))
             return commands.Say(
-                text=message.text, images=images, key=event.key, origin=message.origin
+                text=message.text,
+                images=images,
+                key=event.key,
+                origin=message.origin,
+                calls=event.calls,
             )
         case events.MessageReceived(past=True, key=key) if key:
             message = event.message

@@ -53,8 +53,11 @@ class ScriptedContext:
         assert self._web is not None, "this tool needs ScriptedContext(web=…)"
         return self._web
 
-    def progress(self, text: str) -> None:
+    def progress(self, text: str, details: JsonObject | None = None) -> None:
         self.shown.append(text)
+
+    def known_result(self, key: str) -> ToolResult | None:
+        return None
 
     def latest(self, tool: str) -> JsonObject | None:
         return self._details.get(tool)

@@ -36,7 +36,9 @@ CORE = (
 # These two find and use the others.
 SEARCHING = ("tool_search", "tool_call")
 # Where tools are found by search, these are too, although no default toolset has them.
-RARE = ("execute_code",)
+RARE = ("execute_code", "plan")
+# A person can run this tool directly in every session. It only calls tools that the session has.
+ALWAYS = "plan"
 # The share of the token limit that direct tools may use where others have to be found.
 CROWDED = 0.8
 
@@ -170,13 +172,13 @@ class SessionTools:
         more: tuple[str, ...] = ()
         if SEARCHING[0] in names:
             # A script can do what the terminal can.
-            rare = RARE if "terminal" in (*names, *findable) else ()
+            rare = RARE if "terminal" in (*names, *findable) else (ALWAYS,)
             more = (*findable, *self._added, *rare)
         key = names, more
         if key not in self._chosen:
             chosen = ChosenTools(self._all(), names, more)
             # Open sessions find tools that are added later, so they must be able to use them.
-            chosen.later = self._later if SEARCHING[0] in names else None
+            chosen.later = self._later if SEARCHING[0] in names else self._always
             self._chosen[key] = chosen
         return self._chosen[key]
 
@@ -187,6 +189,9 @@ class SessionTools:
             if each in self._added:
                 return self._added[each].load()
         return None
+
+    def _always(self, name: str) -> Tool | None:
+        return self._all()[ALWAYS].load() if name == ALWAYS else None
 
     def hidden(self, names: tuple[str, ...], findable: tuple[str, ...]) -> tuple[ToolSpec, ...]:
         """Return the tools of a session that are not shown."""

@@ -158,6 +158,7 @@ LINES: dict[str, str] = {
     "pairing clear-pending": "",
     "pairing list": "--json",
     "pairing revoke": "telegram 42",
+    "plan": "words --dry-run --json",
     "plugins": "",
     "plugins disable": "nosuch",
     "plugins doctor": "",

@@ -69,7 +69,7 @@ def test_the_skin_for_screen_readers_has_no_frames_and_says_what_colours_say() -
     texts = [
         ApprovalPanel(asked, paint, 60, (edit,)).text(),
         *OpenQuestion(asked, now=0).rows(paint, 60, now=0),
-        *todo_lines(result, paint, 60),
+        *todo_lines(result.details, paint, 60),
         *rows,
     ]
     shown = COLOUR.sub("", "\n".join(texts))

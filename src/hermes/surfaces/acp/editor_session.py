@@ -278,8 +278,8 @@ class EditorSession:
         match await self.registry.run_known(line, self):
             case None:
                 return Say(text=line)
-            case SendMessage(text=text, origin=origin):
-                return Say(text=text, origin=origin)
+            case SendMessage(text=text, origin=origin, calls=calls):
+                return Say(text=text, origin=origin, calls=calls)
             case ShowText(text=text):
                 await self._send_text(text)
             case SwitchSession():

@@ -146,6 +146,8 @@ class UpdateEncoder:
                     yield self.start_call(call)
             case ToolStarted(call_id=id) if id in self._calls:
                 yield update_tool_call(call_id(id), status="in_progress")
+            case ToolProgress(details=details) if "todos" in details:
+                yield _plan_update(details)
             case ToolProgress(call_id=id, text=text):
                 shown = (self._output.get(id, "") + text)[-MAX_OUTPUT_CHARS:]
                 self._output[id] = shown
@@ -180,11 +182,16 @@ class UpdateEncoder:
             content=None if is_edit else outcome(call, result),
             raw_output=result.details or None,
         )
-        if result.name == "todo" and not result.failed:
-            yield update_plan(
-                plan_entry(item["content"], status=PLAN.get(item["status"], item["status"]))
-                for item in cast(list[dict[str, Any]], result.details.get("todos", []))
-            )
+        if result.name in ("plan", "todo") and not result.failed:
+            yield _plan_update(result.details)
+
+
+def _plan_update(details: JsonObject) -> SessionUpdate:
+    """The task list of the model, or the steps of a plan."""
+    return update_plan(
+        plan_entry(item["content"], status=PLAN.get(item["status"], item["status"]))
+        for item in cast(list[dict[str, Any]], details.get("todos", []))
+    )
 
 
 def history_updates(

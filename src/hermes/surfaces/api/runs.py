@@ -307,10 +307,8 @@ class RunEncoder:
                 return [self._end_event()]
             case ToolFinished(result=result):
                 done = [_tool_event(change) for change in self._calls.apply(event)]
-                plan = result.details.get("todos") if result.name == "todo" else None
-                if plan is not None and not result.failed:
-                    # The task list, whenever the agent updates it.
-                    done.append(("plan.updated", {"plan": plan}))
+                if not result.failed:
+                    done += _plan_events(result.name, result.details)
                 return done
             case _:
                 return [_tool_event(change) for change in self._calls.apply(event)]
@@ -323,6 +321,16 @@ class RunEncoder:
         if (failed := run_error(run)) is not None:
             return "run.failed", {"error": failed.error, "usage": usage}
         return "run.completed", {"output": run.text, "usage": usage}
+
+
+def _plan_events(tool: str, details: JsonObject) -> list[tuple[str, JsonObject]]:
+    """The task list whenever the agent updates it, or the steps of a plan."""
+    if tool not in ("plan", "todo") or "todos" not in details:
+        return []
+    facts: JsonObject = {"plan": details["todos"]}
+    return [
+        ("plan.updated", facts | {k: details[k] for k in ("plan_id", "status") if k in details})
+    ]
 
 
 def _tool_event(change: CallStarted | CallFinished) -> tuple[str, JsonObject]:

@@ -52,6 +52,7 @@ COMMANDS = {
         "hermes.surfaces.gateway.pairing_command:command",
         "Approve people who write to the bot.",
     ),
+    "plan": ("plan:plan_command", "Write a plan for a request and run it."),
     "plugins": ("extensions:command", "List, install, enable and remove plugins."),
     "policy": ("policy:command", "Explain what is allowed, asked and denied."),
     "profile": ("profile:command", "Manage profiles: separate settings, keys and history."),

@@ -225,9 +225,9 @@ class ChatController:
             case ShowText(text=text):
                 if text:
                     self._feed.show_output(text)
-            case SendMessage(text=text, origin=origin):
+            case SendMessage(text=text, origin=origin, calls=calls):
                 await self._continue_compacted()
-                await self.session.send(Say(text=text, origin=origin))
+                await self.session.send(Say(text=text, origin=origin, calls=calls))
             case SwitchSession():
                 await self._move(outcome)
             case Quit(delete=delete):

@@ -104,6 +104,9 @@ class Feed:
                 if call := self._calls.get(call_id):
                     described = describe_call(call, root=self._root)
                     self._live.running[call_id] = RunningTool(described, self._live.clock())
+            case ToolProgress(call_id=call_id, details=details) if details:
+                if running := self._live.running.get(call_id):
+                    running.tasks = todo_lines(details, self._screen.paint, self._width)
             case ToolProgress(call_id=call_id, text=text):
                 if running := self._live.running.get(call_id):
                     running.output = one_line(text.rstrip().rpartition("\n")[2], 80)
@@ -320,8 +323,8 @@ class Feed:
         preview = self.display.tool_preview_length
         rows = [tool_line(described, result, finished.seconds, paint, self._width, preview=preview)]
         self._outputs.add(described, result)
-        if result.name == "todo":
-            rows += todo_lines(result, paint, self._width)
+        if result.name in ("plan", "todo"):
+            rows += todo_lines(result.details, paint, self._width)
         if progress == "verbose":
             rows += verbose_lines(call, result, paint, self._width)
         elif self._shows_diff(result) and (diff := result.details.get("diff")):

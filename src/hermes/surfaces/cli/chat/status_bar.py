@@ -88,6 +88,8 @@ class RunningTool:
         self.described = described
         self.since = since
         self.output = ""
+        # The steps of a running plan.
+        self.tasks: list[str] = []
 
 
 class StatusPanel:
@@ -157,6 +159,8 @@ class StatusPanel:
             frames = paint.skin.spinner.frames if self._screen.animated else ""
             sign = frames[int(self.clock() / FRAME_SECONDS) % len(frames)] if frames else "…"
             rows.append(f"{paint(sign, 'accent')} {paint(cut(activity, width - 2), 'dim')}")
+        for tool in self.running.values():
+            rows += tool.tasks
         if self.background:
             more = f" and {len(self.background) - 1} more" if len(self.background) > 1 else ""
             rows.append(paint(cut(f"↪ {self.background[0]}{more}", width), "dim"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
 from hermes.commands.formatting import format_duration, one_line, sanitize
 from hermes.commands.tool_calls import CallDescription, failure_reason
 from hermes.core.messages import ToolCall, ToolResult
@@ -66,9 +67,9 @@ _TASKS: dict[str, tuple[str, str, Role]] = {
 }
 
 
-def todo_lines(result: ToolResult, paint: Paint, width: int) -> list[str]:
-    """The task list of the model, one row per task."""
-    tasks = result.details.get("todos")
+def todo_lines(details: JsonObject, paint: Paint, width: int) -> list[str]:
+    """The task list of the model or the steps of a plan, one row each."""
+    tasks = details.get("todos")
     bar, rows = paint(f"{paint.skin.tool_prefix}   ", "dim"), list[str]()
     for task in tasks[:TASK_LINES] if isinstance(tasks, list) else ():
         sign, word, role = _TASKS.get(str(task.get("status")), _TASKS["pending"])
