@@ -36,6 +36,7 @@ ORDER = (
     "recall",
     "memory",
     "skills",
+    "delegation",
     "mcp",
     "hooks",
     "plugins",

@@ -26,11 +26,11 @@ def test_no_setting_that_exists_is_called_unsupported(key: str) -> None:
 
 
 def test_the_reason_is_told_and_other_settings_hold(tmp_path: Path) -> None:
-    text = "compression: {in_place: false, protect_first_n: 5}\ndelegation: {max_iterations: 9}\n"
+    text = "compression: {in_place: false, protect_first_n: 5}\nbrowser: {engine: x}\n"
     (kind, first), (_, second) = findings(tmp_path, text)
     assert kind == "unsupported_key"
     assert first.startswith("config.yaml: compression.in_place has no effect: conversations are")
-    assert second == "config.yaml: delegation has no effect: this version has no sub-agents"
+    assert second == "config.yaml: browser has no effect: this version has no browser"
     assert load(Home(tmp_path), env={}).settings.compression.protect_first_n == 5
 
 
@@ -41,5 +41,5 @@ def test_asking_for_what_happens_anyway_is_no_problem(tmp_path: Path) -> None:
 def test_such_a_setting_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="always compacted in place"):
         set_from_text(Home(tmp_path), "compression.in_place", "false")
-    with pytest.raises(UsageError, match="no sub-agents"):
-        set_from_text(Home(tmp_path), "delegation.max_spawn_depth", "2")
+    with pytest.raises(UsageError, match="define the endpoint in `providers`"):
+        set_from_text(Home(tmp_path), "delegation.base_url", "http://x")

@@ -24,9 +24,11 @@ def write_snapshots(app: App, session: Session) -> None:
         app.shared.json_snapshots.follow(session)
 
 
-async def close_session(app: App, session: Session, *, soon: bool = False) -> None:
-    """Close the session and notify its followers. For `soon`, see `Journal.release`."""
-    await session.close(soon=soon)
+async def close_session(
+    app: App, session: Session, *, soon: bool = False, suspend: bool = False
+) -> None:
+    """Close the session and notify its followers. For `soon` and `suspend`, see `Session.close`."""
+    await session.close(soon=soon, suspend=suspend)
     await app.shared.on_session_closed(session.id)
     await app.hooks.on_session_closed(session.id)
     await app.plugins.on_session_closed(session.id)
@@ -64,8 +66,7 @@ async def _read_inbox(session: Session) -> bool:
 async def watch_processes(session: Session) -> None:
     """Report events of background processes to the session."""
     async for notice in session.notices():
-        origin = f"process:{notice.process_id}"
-        await session.send(Say(text=notice.text, key=notice.key, origin=origin))
+        await session.send(Say(text=notice.text, key=notice.key, origin=notice.origin))
 
 
 async def write_title(app: App, session: Session) -> None:

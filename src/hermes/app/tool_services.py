@@ -22,6 +22,7 @@ def tool_services(
         lambda: {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
             "hermes.cron.tools:CronToolService": lambda: _cron(app, session_id, opened),
+            "hermes.delegation.tools:DelegationService": lambda: _delegation(app, session_id),
             "hermes.images.tools:ImageService": lambda: app.shared.images.make_service(session_id),
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
                 session_id, opened
@@ -56,6 +57,12 @@ def _cron(app: App, session_id: str, opened: SessionOpened) -> object:
         origin=app.shared.job_origin(session_id),
     )
     return CronToolService(CronService(app.context, app.journal), actor)
+
+
+def _delegation(app: App, session_id: str) -> object:
+    from hermes.delegation.tools import DelegationService
+
+    return DelegationService(app.background, session_id)
 
 
 def _session_id(session_id: str) -> object:

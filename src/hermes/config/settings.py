@@ -15,6 +15,12 @@ from hermes.config.chat_settings import (
     StreamingSettings,
 )
 from hermes.config.cron_settings import CronSettings
+from hermes.config.delegation_settings import (
+    BackgroundSettings,
+    DelegationSettings,
+    FileRetentionSettings,
+    GoalSettings,
+)
 from hermes.config.execution_settings import TERMINAL_VARIABLES, SecuritySettings, TerminalSettings
 from hermes.config.extension_settings import (
     PLUGIN_VARIABLES,
@@ -352,6 +358,10 @@ class Settings(Value):
         bool, "In threads, each person has a session of their own."
     ] = False
     cron: CronSettings = CronSettings()
+    delegation: DelegationSettings = DelegationSettings()
+    background: BackgroundSettings = BackgroundSettings()
+    goals: GoalSettings = GoalSettings()
+    retention: FileRetentionSettings = FileRetentionSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     mcp_registry: Registry = "https://registry.modelcontextprotocol.io"
     hooks: ShellHooks = {}

@@ -214,7 +214,8 @@ class CallBatch:
         partial result; then it is cancelled."""
         turn = self._turn
         work = asyncio.ensure_future(_run_tool(turn, plan, gate))
-        limit = None if plan.tool.interactive else turn.limits.tools_seconds or None
+        is_timed = plan.tool.interactive or plan.tool.timed
+        limit = None if is_timed else turn.limits.tools_seconds or None
         try:
             await asyncio.wait(
                 (work, turn.stop.requested), timeout=limit, return_when=asyncio.FIRST_COMPLETED
