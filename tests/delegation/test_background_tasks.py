@@ -6,10 +6,13 @@ import asyncio
 from pathlib import Path
 
 from hermes.app.app import App
+from hermes.app.side_questions import OwedTask, in_background, mark_reported, owed_tasks
+from hermes.commands.registry import ShowText
 from hermes.core.events import MessageReceived
 from hermes.core.session import Session
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
+from tests.commands.conftest import Talk
 from tests.delegation.family import Script, delegate, delegated, family, say, until
 
 
@@ -122,3 +125,61 @@ async def test_a_stopped_task_reports_nothing(tmp_path: Path) -> None:
         assert await session.workspace.processes.list() == ()
         assert (await app.archive.info(child)).end_reason == "stopped"
         assert await _notices(app, session) == []
+
+
+async def test_a_background_task_of_a_person_continues_in_the_next_process(tmp_path: Path) -> None:
+    release = asyncio.Event()
+
+    async def count(_: Request) -> Step:
+        await release.wait()
+        return says("Three files.")
+
+    async with family(tmp_path, {"Count": count}) as own:
+        async with own.session() as (app, session):
+            await say(session, "Hello")
+            work = asyncio.ensure_future(in_background(app, session, "Count", "bg_1"))
+            await until(lambda: bool(own.requests_of("Count")))
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            assert await owed_tasks(app, session) == (OwedTask("bg_1", "Count"),)
+        release.set()
+        async with own.session(resume=session.id) as (app, session):
+            (owed,) = await owed_tasks(app, session)
+            done = await in_background(app, session, owed.text, owed.id)
+            assert (done.answer, done.ended.reason) == ("Three files.", "done")  # type: ignore[union-attr]
+            await mark_reported(app, owed.id)
+            assert await owed_tasks(app, session) == ()
+            assert (await app.archive.info("bg_1")).parent == session.id
+
+
+async def test_a_stopped_task_of_a_person_does_not_continue(tmp_path: Path) -> None:
+    async def never(_: Request) -> Step:
+        await asyncio.Event().wait()
+        return says("Never.")
+
+    async with family(tmp_path, {"Count": never}) as own, own.session() as (app, session):
+        await say(session, "Hello")
+        work = asyncio.ensure_future(in_background(app, session, "Count", "bg_1"))
+        await until(lambda: bool(own.requests_of("Count")))
+        app.shared.stopped_tasks.add("bg_1")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        assert await owed_tasks(app, session) == ()
+
+
+async def test_agents_lists_running_children(tmp_path: Path) -> None:
+    scripts = {
+        "Go": [delegate("Nap", background=True), says("I wait.")],
+        "Nap": [calls("terminal", command="sleep 60"), says("Never.")],
+    }
+    async with family(tmp_path, scripts) as own, own.session() as (app, session):
+        place = Talk(app, session)
+        assert await place.registry.run("/agents", place) == ShowText(text="Nothing is running.")
+        (child,) = delegated(await say(session, "Go"))["children"]
+        await until(lambda: app.background.delegations.runs[0].line == "terminal sleep 60")
+        shown = await place.registry.run("/agents", place)
+        assert isinstance(shown, ShowText)
+        assert shown.text.startswith(child)
+        assert shown.text.endswith("Nap  terminal sleep 60")
+        stopped = await place.registry.run("/stop", place)
+        assert stopped == ShowText(text=f"Stopped {child}: Nap")

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from hermes.app.app import App
-from hermes.app.side_questions import in_background
+from hermes.app.side_questions import in_background, mark_reported
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import CommandRegistry, StartWork
 from hermes.context.references import expand_references
@@ -165,6 +165,7 @@ async def by_a_background_session(installed: Installation) -> None:
     async with session_in(installed, attended=True) as (app, session):
         done = await in_background(app, session, "go")
         assert done.answer == "I may not."
+        await mark_reported(app, done.session_id)
 
 
 async def by_a_child_session(installed: Installation) -> None:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from hermes.config.delegation_settings import BackgroundSettings
 from hermes.core.errors import NotFound, SessionBusy, ToolError
-from hermes.core.events import MessageReceived, SessionEnded
+from hermes.core.events import SessionEnded
 from hermes.core.ports import ProcessNotice
 from hermes.core.session import Session
 from hermes.delegation.child_run import ChildTask
 from hermes.delegation.delegations import Delegations
-from hermes.delegation.identity import BACKGROUND, REPORTED, STOPPED, TASK_KEY, notice_key
+from hermes.delegation.identity import BACKGROUND, REPORTED, STOPPED, notice_key
 from hermes.delegation.monitor import shorten
 from hermes.delegation.outcome import ChildOutcome, read_outcome
 from hermes.delegation.prompt import schema_in
@@ -234,8 +234,7 @@ class BackgroundChildren:
     ) -> ChildTask | None:
         """Return the task of a stored child session; None if it never received one that a model
         gave."""
-        messages = (r.event for r in outcome.records if isinstance(r.event, MessageReceived))
-        first = next((each for each in messages if each.key == TASK_KEY), None)
+        first = outcome.task
         if first is None or first.message.origin == "user":
             return None
         return ChildTask(

@@ -143,7 +143,7 @@ class ChildRun:
         monitor = ChildMonitor(self._world.clock, self._log_file, self._show, self._ask)
         session.attach(monitor)
         try:
-            if not outcome.is_started:
+            if outcome.task is None:
                 task = self.task
                 # The task is durable before it waits for its start.
                 session.hold()

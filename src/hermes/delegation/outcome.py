@@ -49,9 +49,10 @@ class ChildOutcome(NamedTuple):
     closed: str
 
     @property
-    def is_started(self) -> bool:
-        """Whether the child session has received its task."""
-        return self.has_message(TASK_KEY)
+    def task(self) -> MessageReceived | None:
+        """The message with the task; None before it is received."""
+        received = (r.event for r in self.records if isinstance(r.event, MessageReceived))
+        return next((each for each in received if each.key == TASK_KEY), None)
 
     @property
     def is_finished(self) -> bool:
@@ -62,13 +63,8 @@ class ChildOutcome(NamedTuple):
     @property
     def is_corrected(self) -> bool:
         """Whether the child session was asked to correct the form of its answer."""
-        return self.has_message(CORRECTION_KEY)
-
-    def has_message(self, key: str) -> bool:
-        return any(
-            isinstance(record.event, MessageReceived) and record.event.key == key
-            for record in self.records
-        )
+        received = (r.event for r in self.records if isinstance(r.event, MessageReceived))
+        return any(each.key == CORRECTION_KEY for each in received)
 
     @property
     def status(self) -> Status:
