@@ -50,8 +50,8 @@ class Family:
 
     async def step(self, request: Request) -> Step:
         text = first_text(request)
-        name = max(filter(text.startswith, self.scripts), key=len, default="")
-        if not name:
+        name = max(filter(text.startswith, self.scripts), key=len, default=None)
+        if name is None:
             return says(f"Done: {text}")
         found = self.scripts[name]
         if callable(found):
@@ -74,7 +74,12 @@ class Family:
 
     @asynccontextmanager
     async def app(self, world: World | None = None) -> AsyncIterator[App]:
-        flags = {"model.default": "test", "model.context_length": 128_000, **self.flags}
+        flags = {
+            "model.default": "test",
+            "model.context_length": 128_000,
+            "auxiliary.title_generation.provider": "none",
+            **self.flags,
+        }
         config = load(Home(self.root / "home"), env=self.env, flags=flags)
         async with App(config, env=self.env, world=world or World()) as app:
             yield app

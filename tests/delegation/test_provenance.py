@@ -38,9 +38,7 @@ async def test_an_obedient_child_causes_no_effect_and_taints_its_parent(
     }
     async with family(tmp_path, scripts) as own, own.app() as app:
         app.context.user_home = str(tmp_path)
-        session = await app.open(
-            SessionRequest(source="cli", attended=False, cwd=str(own.project))
-        )
+        session = await app.open(SessionRequest(source="cli", attended=False, cwd=str(own.project)))
         assert untrusted_origins(session.transcript.origins()) == ()
         answer = delegated(await say(session, "Go"))
         (result,) = answer["results"]

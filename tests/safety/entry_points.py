@@ -196,6 +196,18 @@ async def by_a_background_child(installed: Installation) -> None:
         assert "I may not." in notice.text
 
 
+async def by_a_goal(installed: Installation) -> None:
+    """Its check is judged like any command, and so is what the model does in its turns."""
+    for check in installed.dangers[:4]:
+        installed.server.add(Step(calls=installed.wanted), REFUSED)
+        async with session_in(installed, attended=True) as (app, session):
+            app.start_session_tasks(session)
+            place = CommandContext(app, session)
+            command = check.replace('"', "'")
+            await place.registry.run(f'/goal go --check "{command}" --turns 1', place)
+            await session.wait_until_idle()
+
+
 async def by_a_quick_command(installed: Installation) -> None:
     quick = {f"q{n}": {"command": each} for n, each in enumerate(installed.dangers)}
     installed.set(f"quick_commands: {json.dumps(quick)}\n")
@@ -497,6 +509,7 @@ ENTRY_POINTS: dict[str, EntryPoint] = {
     "background session": EntryPoint(by_a_background_session, ("slash:background",)),
     "child session": EntryPoint(by_a_child_session, ("delegation",)),
     "background child session": EntryPoint(by_a_background_child, ("delegation",)),
+    "goal": EntryPoint(by_a_goal, ("slash:goal",)),
     "quick command": EntryPoint(by_a_quick_command, ("extra:QuickCommands",)),
     "reference": EntryPoint(by_a_reference, ("context:references",)),
     "shell in a skill": EntryPoint(by_the_shell_in_a_skill, ("extra:SkillCommands",)),

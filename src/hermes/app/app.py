@@ -14,6 +14,7 @@ from hermes.app.session_controls import SessionControls
 from hermes.app.session_tasks import (
     close_session,
     log_failure,
+    pursue_goal,
     review_memory,
     upkeep,
     watch_inbox,
@@ -154,6 +155,7 @@ class App:
             upkeep(self, session),
             write_title(self, session),
             review_memory(self, session),
+            pursue_goal(self, session),
             self.mcp.follow(session),
             *(work(self, session) for work in self.shared.session_tasks),
             self.models.learn_profile(session.transcript.model, session.transcript.provider),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.core.commands import Say
 from hermes.core.errors import Fenced, HermesError, JournalError
+from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
@@ -90,6 +91,18 @@ async def review_memory(app: App, session: Session) -> None:
     from hermes.memory.review import MemoryReview
 
     await MemoryReview(app.memory, session, opened).follow(session.subscribe())
+
+
+async def pursue_goal(app: App, session: Session) -> None:
+    """Continue the session after each turn while it has a goal."""
+    from hermes.delegation.goals import GoalKeeper
+    from hermes.models.side_model import SideModel
+
+    async def ask(session: Session, prompt: Prompt) -> str:
+        side_model = SideModel(app.models, app.context.settings, session.transcript, session.tell)
+        return (await side_model.ask("goal", prompt, session.meter)).message.text
+
+    await GoalKeeper(session, app.context.world, ask, app.archive.spent_usd).follow()
 
 
 async def log_failure(task: Coroutine[Any, Any, None]) -> None:

@@ -97,7 +97,7 @@ async def mark_reported(app: App, task_id: str, reason: str = REPORTED) -> None:
 async def owed_tasks(app: App, session: Session) -> tuple[OwedTask, ...]:
     """Return the tasks of this session's person that have not reported."""
     found: list[OwedTask] = []
-    for owed in await owed_children(app.background.delegations, session.id):
+    for owed in await owed_children(app.journal, session.id):
         received = read_outcome(await app.journal.read(owed.id)).task
         is_open = app.find_session(owed.id) is not None
         if received is not None and received.message.origin == "user" and not is_open:

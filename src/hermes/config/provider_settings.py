@@ -173,6 +173,7 @@ class AuxiliarySettings(Value):
     mcp: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     background_review: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     curator: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    goal: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
 
 
 class ImageModelSettings(Value):

@@ -20,6 +20,7 @@ from hermes.core.commands import (
     Retitle,
     Rewind,
     Say,
+    SetGoal,
     Steer,
     SwitchModel,
     Tune,
@@ -33,6 +34,7 @@ from hermes.core.events import (
     Compacted,
     ControlsChanged,
     DurableEvent,
+    GoalChanged,
     JudgedEffect,
     MessageReceived,
     ModelSwitched,
@@ -244,6 +246,12 @@ class Session:
                 await self._recorder.commit(TitleChanged(title=command.title))
             case Archive():
                 await self._recorder.commit(Archived(away=command.away))
+            case SetGoal(goal=goal, say=say):
+                if say is None:
+                    await self._recorder.commit(goal)
+                else:
+                    message = user_says(say.text, origin=say.origin)
+                    await self._receive(goal, MessageReceived(message=message, key=say.key))
             case End():
                 if self._recorder.lease is not None:
                     await self._recorder.commit(SessionEnded(reason=command.reason))
@@ -339,8 +347,8 @@ class Session:
         self._runner.failure = None
         self._runner.services = ToolServices(self._deps.services)
 
-    async def _receive(self, received: MessageReceived) -> None:
-        await self._recorder.commit(received)
+    async def _receive(self, *received: MessageReceived | GoalChanged) -> None:
+        await self._recorder.commit(*received)
         self._deps.world.kill_point("message.received")
         self._runner.start()
 

@@ -19,6 +19,7 @@ from hermes.delegation.monitor import shorten
 from hermes.delegation.outcome import ChildOutcome, read_outcome
 from hermes.delegation.prompt import schema_in
 from hermes.delegation.summaries import fit_summary, summary_limit
+from hermes.journal.journal import SqliteJournal
 from hermes.policy.sources import foreign_origins
 
 KILL_SECONDS = 2.0
@@ -47,7 +48,7 @@ class OwedChild(NamedTuple):
     started_at: float
 
 
-async def owed_children(delegations: Delegations, owner: str = "") -> tuple[OwedChild, ...]:
+async def owed_children(journal: SqliteJournal, owner: str = "") -> tuple[OwedChild, ...]:
     """Return the background child sessions that have not reported, of one owner or of all."""
     query = (
         "SELECT s.id, p.id, m.started_at FROM sessions AS s JOIN summaries AS m USING (session)"
@@ -55,7 +56,6 @@ async def owed_children(delegations: Delegations, owner: str = "") -> tuple[Owed
         " WHERE m.source = ?1 AND m.ended_at IS NULL AND (?2 = '' OR p.id = ?2)"
         " ORDER BY s.session"
     )
-    journal = delegations.host.journal
     if not journal.path.exists():
         return ()
     rows = await journal.reading(lambda db: db.execute(query, (BACKGROUND, owner)).fetchall())
@@ -132,7 +132,7 @@ class BackgroundChildren:
         if owner.id in self._adopted:
             return
         self._adopted.add(owner.id)
-        for owed in await owed_children(self.delegations, owner.id):
+        for owed in await owed_children(self._host.journal, owner.id):
             if owed.id in self._of(owner.id):
                 continue
             outcome = read_outcome(await self._host.journal.read(owed.id))

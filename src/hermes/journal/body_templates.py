@@ -139,6 +139,7 @@ TEMPLATES: tuple[BodyTemplate, ...] = (
     _template("hook_answered"),
     _template("tuned"),
     _template("archived"),
+    _template("goal_changed"),
 )
 
 

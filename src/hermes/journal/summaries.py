@@ -177,6 +177,7 @@ class Summary(msgspec.Struct):
                 | events.Erased()
                 | events.HookAnswered()
                 | events.ControlsChanged()
+                | events.GoalChanged()
             ):
                 pass
             case _:
