@@ -1,4 +1,4 @@
-"""Settings of delegated tasks, background sessions, goals and the files they leave."""
+"""Settings of delegated tasks, background sessions and goals."""
 
 from __future__ import annotations
 
@@ -52,12 +52,3 @@ class GoalSettings(Value):
 
     max_turns: Annotated[Positive, "Turns until a goal is given up."] = 20
     max_usd: Annotated[NonNegative, "Dollars until a goal is given up; 0 for no limit."] = 0
-
-
-class FileRetentionSettings(Value):
-    """How long the files of child sessions, plans and scripts are kept."""
-
-    delegation_days: Annotated[Count, "Days to keep child sessions and their logs."] = 7
-    plans_days: Annotated[Count, "Days to keep results of plans."] = 30
-    exec_days: Annotated[Count, "Days to keep output of scripts."] = 3
-    max_mb: Annotated[Positive, "Megabytes of such files; the oldest are deleted first."] = 500

@@ -18,7 +18,6 @@ from hermes.config.cron_settings import CronSettings
 from hermes.config.delegation_settings import (
     BackgroundSettings,
     DelegationSettings,
-    FileRetentionSettings,
     GoalSettings,
 )
 from hermes.config.execution_settings import TERMINAL_VARIABLES, SecuritySettings, TerminalSettings
@@ -361,7 +360,6 @@ class Settings(Value):
     delegation: DelegationSettings = DelegationSettings()
     background: BackgroundSettings = BackgroundSettings()
     goals: GoalSettings = GoalSettings()
-    retention: FileRetentionSettings = FileRetentionSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     mcp_registry: Registry = "https://registry.modelcontextprotocol.io"
     hooks: ShellHooks = {}
