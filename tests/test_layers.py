@@ -39,6 +39,7 @@ ORDER = (
     "recall",
     "memory",
     "skills",
+    "delegation",
     "mcp",
     "hooks",
     "plugins",

@@ -26,14 +26,14 @@ def test_no_setting_that_exists_is_called_unsupported(key: str) -> None:
 
 
 def test_the_reason_is_told_and_other_settings_hold(tmp_path: Path) -> None:
-    text = "compression: {protect_first_n: 5}\nmoa: {}\ndelegation: {max_iterations: 9}\n"
+    text = "compression: {protect_first_n: 5}\nbrowser: {engine: x}\nvoice: {}\n"
     (kind, first), (_, second) = findings(tmp_path, text)
     assert kind == "unsupported_key"
-    assert first == "config.yaml: moa has no effect: this version does not combine models"
-    assert second == "config.yaml: delegation has no effect: this version has no sub-agents"
+    assert first == "config.yaml: browser has no effect: this version has no browser"
+    assert second == "config.yaml: voice has no effect: this version has no voice input"
     assert load(Home(tmp_path), env={}).settings.compression.protect_first_n == 5
 
 
 def test_such_a_setting_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no sub-agents"):
-        set_from_text(Home(tmp_path), "delegation.max_spawn_depth", "2")
+    with pytest.raises(UsageError, match="define the endpoint in `providers`"):
+        set_from_text(Home(tmp_path), "delegation.base_url", "http://x")

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from hermes.app.app import App
-from hermes.app.side_questions import in_background
+from hermes.app.side_questions import in_background, mark_reported
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import CommandRegistry, StartWork
 from hermes.context.references import expand_references
@@ -133,6 +133,8 @@ def _hostile_calls(home: str, dangers: Sequence[str]) -> list[tuple[str, dict[st
         ("cronjob", {"action": "create", "schedule": "1h", "prompt": words}),
         ("cronjob", {"action": "create", "schedule": "1h", "options": {"script": key}}),
         ("cronjob", {"action": "remove", "job_id": "../../policy.toml"}),
+        ("delegate_task", {"goal": words, "toolsets": ["../../policy.toml"]}),
+        ("delegate_task", {"tasks": [{"goal": words, "images": [key]}]}),
         ("todo", {"todos": [{"id": "1", "content": danger, "status": "pending"}]}),
         ("clarify", {"question": words}),
         ("tool_search", {"query": danger}),
@@ -211,6 +213,47 @@ async def by_a_background_session(installed: Installation) -> None:
     async with session_in(installed, attended=True) as (app, session):
         done = await in_background(app, session, "go")
         assert done.answer == "I may not."
+        await mark_reported(app, done.session_id)
+
+
+async def by_a_child_session(installed: Installation) -> None:
+    """It asks in the session of its parent, or nobody; also when it delegates further."""
+    installed.set("delegation: {max_spawn_depth: 2}\n")
+    hand_over = call("delegate_task", {"goal": "go", "role": "orchestrator"})
+    for attended in (False, True):
+        for given in (installed.wanted, _every_tool(installed)):
+            for levels in (1, 2):
+                installed.server.add(
+                    *(Step(calls=(hand_over,)) for _ in range(levels)),
+                    Step(calls=given),
+                    *(REFUSED for _ in range(levels + 1)),
+                )
+                async with session_in(installed, attended=attended) as (_, session):
+                    await say(session)
+                    assert "completed" in str(session.transcript.messages[-2])
+
+
+async def by_a_background_child(installed: Installation) -> None:
+    """Parent and child make requests at the same time, so both want everything."""
+    hand_over = call("delegate_task", {"goal": "go", "background": True})
+    wanted = [Step(calls=installed.wanted)] * 4
+    installed.server.add(Step(calls=(hand_over,)), *wanted, *([REFUSED] * 4))
+    async with session_in(installed, attended=True) as (_, session):
+        await say(session)
+        notice = await anext(session.notices())
+        assert "I may not." in notice.text
+
+
+async def by_a_goal(installed: Installation) -> None:
+    """Its check is judged like any command, and so is what the model does in its turns."""
+    for check in installed.dangers[:4]:
+        installed.server.add(Step(calls=installed.wanted), REFUSED)
+        async with session_in(installed, attended=True) as (app, session):
+            app.start_session_tasks(session)
+            place = CommandContext(app, session)
+            command = check.replace('"', "'")
+            await place.registry.run(f'/goal go --check "{command}" --turns 1', place)
+            await session.wait_until_idle()
 
 
 async def by_a_quick_command(installed: Installation) -> None:
@@ -514,6 +557,9 @@ ENTRY_POINTS: dict[str, EntryPoint] = {
     "script": EntryPoint(by_a_script, ("tool:execute_code",)),
     "plan": EntryPoint(by_a_plan, ("tool:plan", "slash:plan", "cli:plan")),
     "background session": EntryPoint(by_a_background_session, ("slash:background",)),
+    "child session": EntryPoint(by_a_child_session, ("delegation",)),
+    "background child session": EntryPoint(by_a_background_child, ("delegation",)),
+    "goal": EntryPoint(by_a_goal, ("slash:goal",)),
     "quick command": EntryPoint(by_a_quick_command, ("extra:QuickCommands",)),
     "reference": EntryPoint(by_a_reference, ("context:references",)),
     "shell in a skill": EntryPoint(by_the_shell_in_a_skill, ("extra:SkillCommands",)),

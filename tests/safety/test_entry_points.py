@@ -38,10 +38,10 @@ QUIET = {
     "api": """/v1/runs/{id}/stop /v1/runs/{id}/answer /v1/runs/{id}/steer /api/jobs
         /api/jobs/{id}/pause /api/jobs/{id}/resume /api/jobs/{id}/run""",
     "slash": """help new resume title retry undo usage quit sessions branch clear history save
-        status copy queue steer stop btw moa model reasoning fast permission yolo verbose busy
-        statusbar markdown timestamps rollback compress personality reload-mcp memory plugins skills
-        bundles reload-skills learn curator provider tools toolsets config reload profile commands
-        version debug image paste prompt insights snapshot""",
+        status copy queue steer stop agents btw moa model reasoning fast permission yolo verbose
+        busy statusbar markdown timestamps rollback compress personality reload-mcp memory plugins
+        skills bundles reload-skills learn curator provider tools toolsets config reload profile
+        commands version debug image paste prompt insights snapshot""",
     "surface": "python",
 }
 

@@ -27,5 +27,5 @@ def test_disabled_toolsets_are_taken_away() -> None:
 def test_an_unknown_toolset_brings_suggestions() -> None:
     with pytest.raises(UsageError, match="Did you mean terminal"):
         resolve_toolsets(["terminl"])
-    with pytest.raises(UsageError, match="There are: clarify, code_execution, cronjob, file"):
+    with pytest.raises(UsageError, match="There are: clarify, code_execution, cronjob, delegation"):
         resolve_toolsets(["file"], ["xyzzy"])

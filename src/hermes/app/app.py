@@ -14,6 +14,7 @@ from hermes.app.session_controls import SessionControls
 from hermes.app.session_tasks import (
     close_session,
     log_failure,
+    pursue_goal,
     review_memory,
     upkeep,
     watch_inbox,
@@ -44,6 +45,7 @@ from hermes.tools.toolbox import SessionTools
 
 if TYPE_CHECKING:
     from hermes.core.secrets import SecretStore
+    from hermes.delegation.background import BackgroundChildren
     from hermes.journal.archive import SessionArchive
     from hermes.memory.service import MemoryService
     from hermes.replay.environment import ReplayEnvironment
@@ -88,6 +90,7 @@ class App:
         # The user controls of each open session, by session id.
         self.controls: dict[str, SessionControls] = {}
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
+        self._requests: dict[str, SessionRequest] = {}
         self._builder = SessionBuilder(self, budget, replay)
         self._log_files = log_files
 
@@ -116,11 +119,15 @@ class App:
             else self._builder.open_new(request, adapt)
         )
         self._open[session.id] = (session, [])
+        self._requests[session.id] = request
         write_snapshots(self, session)
         return session
 
-    async def close_session(self, session: Session, *, soon: bool = False) -> None:
-        """Stop the tasks of the session and release it. For `soon`, see `Journal.release`."""
+    async def close_session(
+        self, session: Session, *, soon: bool = False, suspend: bool = False
+    ) -> None:
+        """Stop the tasks of the session and release it. For `soon` and `suspend`, see
+        `Session.close`."""
         _, tasks = self._open[session.id]
         self.shared.secret_stores.pop(session.id, None)
         self.controls.pop(session.id, None)
@@ -129,8 +136,8 @@ class App:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self.context.settings.memory.provider:
             await self.memory.detach(session.id)
-        del self._open[session.id]
-        await close_session(self, session, soon=soon)
+        del self._open[session.id], self._requests[session.id]
+        await close_session(self, session, soon=soon, suspend=suspend)
         await self._builder.leave_worktree(session.id)
 
     async def post_message(self, request: SessionRequest, say: Say) -> AsyncGenerator[Record]:
@@ -152,6 +159,7 @@ class App:
             upkeep(self, session),
             write_title(self, session),
             review_memory(self, session),
+            pursue_goal(self, session),
             self.mcp.follow(session),
             *(work(self, session) for work in self.shared.session_tasks),
             self.models.learn_profile(session.transcript.model, session.transcript.provider),
@@ -166,8 +174,13 @@ class App:
         self._open[session.id][1].append(asyncio.ensure_future(log_failure(work)))
 
     async def close(self) -> None:
+        children = "background" in self.__dict__
         for session, _ in tuple(self._open.values()):
-            await self.close_session(session)
+            # Closing a session stops the child sessions that it waits for.
+            if not children or self.background.delegations.find(session.id) is None:
+                await self.close_session(session)
+        if children:
+            await self.background.delegations.close()
         await self.hooks.close()
         await self.plugins.close()
         await self.mcp.close()
@@ -191,6 +204,19 @@ class App:
             providers=self.plugins.memory_providers,
             load_plugins=self.plugins.offer,
         )
+
+    @cached_property
+    def background(self) -> BackgroundChildren:
+        """The child sessions of this process: those that report later, and in `delegations` all."""
+        from hermes.app.child_sessions import ChildSessions
+        from hermes.delegation.background import BackgroundChildren
+        from hermes.delegation.delegations import Delegations
+
+        return BackgroundChildren(Delegations(ChildSessions(self)))
+
+    def request_of(self, session_id: str) -> SessionRequest:
+        """The request that opened a session."""
+        return self._requests[session_id]
 
     def skills(self, cwd: str = "") -> SkillLibrary:
         """The skills of this home, and of the project in `cwd` if it is trusted."""

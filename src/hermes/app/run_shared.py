@@ -50,6 +50,8 @@ class RunShared:
         # Set once the home's default files exist.
         self.is_seeded = False
         self.skill_index_cache = SkillIndexCache()
+        # Background sessions that a person stopped, while they end.
+        self.stopped_tasks: set[str] = set()
         # The secrets that the commands of an open session may use, by session id.
         self.secret_stores: dict[str, SecretStore] = {}
         # Prompts the user for a secret without echo.

@@ -13,6 +13,7 @@ from hermes.app.session_environment import (
     connect_workspace,
     end_survivors,
     file_origins,
+    follow_children,
     preflight,
     session_policy,
 )
@@ -36,6 +37,7 @@ from hermes.core.transcript import fold
 from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.memory.snapshots import recall_middleware, session_memory
 from hermes.models.limits import SpendingLimits, limits_of
+from hermes.models.model_ref import ModelChoice
 from hermes.policy.rule_setup import track_taint
 from hermes.tools.toolbox import wanted_names
 from hermes.web.access import web_access
@@ -76,8 +78,7 @@ class SessionBuilder:
     async def open_new(self, request: SessionRequest, adapt: AdaptDeps) -> Session:
         self._run.config.refuse_invalid()
         await end_survivors(self._app)
-        choice = await self._app.models.choose()
-        self._app.announce_choice(choice)
+        choice = await self._choose_model(request)
         session_id = request.session_id or self._run.world.new_session_id()
         request = replace(request, session_id=session_id)
         cwd, remote = await self._start_folder(session_id, request), None
@@ -100,11 +101,15 @@ class SessionBuilder:
             parent=parent,
             # The job of a sub-session is that of its parent.
             job=request.job or (await self._app.archive.job_of(parent) if parent else ""),
-            origins=(*file_origins(self._app, cwd, text.files), *memory.origins),
+            origins=(
+                *file_origins(self._app, cwd, text.files),
+                *memory.origins,
+                *(request.child.origins if request.child else ()),
+            ),
         )
         recorder = self._recorder(session_id, opening=opened)
         memory.guard(recorder)
-        if personality := chosen_personality(self._run.settings):
+        if not request.child and (personality := chosen_personality(self._run.settings)):
             recorder.note(personality)
             recorder.apply_pending()
         workspace = remote or self._workspace(session_id, self._root(opened), request)
@@ -136,8 +141,18 @@ class SessionBuilder:
         )
         self._app.controls[session_id].restore(transcript.tuned)
         session = self._session(session_id, deps, recorder, adapt)
-        await restore_model(self._app, session, transcript)
+        if request.child is None:
+            await restore_model(self._app, session, transcript)
         return session
+
+    async def _choose_model(self, request: SessionRequest) -> ModelChoice:
+        if request.child is not None:
+            model, provider = request.child.model, request.child.provider
+            window = self._app.models.window(model, provider)
+            return ModelChoice(model=model, provider=provider, window=window)
+        choice = await self._app.models.choose()
+        self._app.announce_choice(choice)
+        return choice
 
     def _recorder(self, session_id: str, **options: Any) -> Recorder:
         options["redactor"] = SecretEventRedactor(self._app.shared.redactor)
@@ -164,6 +179,8 @@ class SessionBuilder:
         has_hook_text: bool = False,
     ) -> SessionDeps:
         names = wanted_names(self._run.settings, platform=request.platform)
+        if request.child is not None:
+            names = request.child.findable
         tools = self._app.tools.choose(opened.tools, names)
         policy = session_policy(self._app, session_id, workspace, request, started)
         controls = self._app.controls[session_id] = SessionControls(self._run.settings, policy)
@@ -230,6 +247,8 @@ class SessionBuilder:
         adapt(session_id, deps)
         policy = self._app.controls[session_id].policy
         track_taint(self._run, session_id, policy, self._app.shared.taint, deps)
+        if self._replay is None:
+            follow_children(self._app, session_id, deps)
         return Session(deps, recorder)
 
     def _root(self, opened: SessionOpened) -> str:
@@ -271,12 +290,16 @@ def session_provider(
         limits = limits_of(app.context.settings, window)
         if opened.source == "cron" and (most := app.context.settings.cron.max_turns):
             limits = replace(limits, max_steps=most)
+        if request.child is not None:
+            limits = replace(limits, max_steps=request.child.max_steps)
         return connected, limits
 
     # From the loop to the model: each entry wraps those below it. Below the last one is the
     # fallback chain (`Models.connect`), then the stack of each model (`build_pipeline`).
     middleware = (
-        recall_middleware(app.context, lambda: app.memory, session_id, opened),
+        None
+        if request.child
+        else recall_middleware(app.context, lambda: app.memory, session_id, opened),
         app.hooks.middleware(session_id, has_text=has_hook_text),
         engines.middleware(session_id) if engines else None,
         recorder.middleware if recorder else None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
+from hermes.delegation.child_processes import ChildProcesses, OwnerWorkspace
 from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import SessionPolicy
 from hermes.undo.workspace import UndoableWorkspace, UndoService
@@ -23,6 +24,7 @@ from hermes.workspaces.survivors import RECORDS, end_abandoned
 
 if TYPE_CHECKING:
     from hermes.app.app import App
+    from hermes.core.session_deps import SessionDeps
     from hermes.policy.session_files import TaintedFiles
     from hermes.undo.script_effects import ScriptEffects
 
@@ -191,10 +193,11 @@ def session_policy(
     approvals = app.context.settings.approvals
     mode = approvals.cron_mode if request.source == "cron" else approvals.noninteractive_mode
     approved = not request.attended and mode == "approve"
+    surface, child = request.source, request.child
+    if child is not None:
+        surface, approved = child.surface, child.approved
     return SessionPolicy(
-        policy_settings(
-            app.context.config, surface=request.source, approved=approved, since=started
-        ),
+        policy_settings(app.context.config, surface=surface, approved=approved, since=started),
         root=workspace.root,
         home=app.context.user_home,
         state=app.context.state_dir,
@@ -209,3 +212,9 @@ def session_policy(
         confined=partial(confines_unknown, app, workspace),
         isolated=is_isolated(app.context.settings.terminal),
     )
+
+
+def follow_children(app: App, session_id: str, deps: SessionDeps) -> None:
+    """Let the background processes of a session include its background child sessions."""
+    processes = ChildProcesses(deps.workspace, lambda: app.background, session_id)
+    deps.workspace = OwnerWorkspace(deps.workspace, processes)

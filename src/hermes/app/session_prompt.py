@@ -40,6 +40,11 @@ def session_prompt(
 ) -> SessionPrompt:
     """Build the system prompt and choose the tools of a new session. With `only_look`, nothing is
     written."""
+    if request.child is not None:
+        from hermes.delegation.prompt import child_text  # most sessions are no children
+
+        child, scan = request.child, file_scan(app.context, cwd)
+        return SessionPrompt(child_text(app.context, child, choice, cwd, scan), child.tools)
     names = wanted_names(app.context.settings, platform=request.platform, reduced=choice.reduced)
     if request.toolsets:
         # Without tool search, which would bypass the selection.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.core.commands import Say
 from hermes.core.errors import Fenced, HermesError, JournalError
+from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ def write_snapshots(app: App, session: Session) -> None:
         app.shared.json_snapshots.follow(session)
 
 
-async def close_session(app: App, session: Session, *, soon: bool = False) -> None:
-    """Close the session and notify its followers. For `soon`, see `Journal.release`."""
-    await session.close(soon=soon)
+async def close_session(
+    app: App, session: Session, *, soon: bool = False, suspend: bool = False
+) -> None:
+    """Close the session and notify its followers. For `soon` and `suspend`, see `Session.close`."""
+    await session.close(soon=soon, suspend=suspend)
     await app.shared.on_session_closed(session.id)
     await app.hooks.on_session_closed(session.id)
     await app.plugins.on_session_closed(session.id)
@@ -64,8 +67,7 @@ async def _read_inbox(session: Session) -> bool:
 async def watch_processes(session: Session) -> None:
     """Report events of background processes to the session."""
     async for notice in session.notices():
-        origin = f"process:{notice.process_id}"
-        await session.send(Say(text=notice.text, key=notice.key, origin=origin))
+        await session.send(Say(text=notice.text, key=notice.key, origin=notice.origin))
 
 
 async def write_title(app: App, session: Session) -> None:
@@ -89,6 +91,18 @@ async def review_memory(app: App, session: Session) -> None:
     from hermes.memory.review import MemoryReview
 
     await MemoryReview(app.memory, session, opened).follow(session.subscribe())
+
+
+async def pursue_goal(app: App, session: Session) -> None:
+    """Continue the session after each turn while it has a goal."""
+    from hermes.delegation.goals import GoalKeeper
+    from hermes.models.side_model import SideModel
+
+    async def ask(session: Session, prompt: Prompt) -> str:
+        side_model = SideModel(app.models, app.context.settings, session.transcript, session.tell)
+        return (await side_model.ask("goal", prompt, session.meter)).message.text
+
+    await GoalKeeper(session, app.context.world, ask, app.archive.spent_usd).follow()
 
 
 async def log_failure(task: Coroutine[Any, Any, None]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.codec.values import Value, replace
 from hermes.context.prompting import prefill_messages, prompt_view
@@ -14,11 +16,14 @@ from hermes.core.messages import AssistantMessage, Message, user_says
 from hermes.core.prompt import Reply
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
+from hermes.core.world import World
+from hermes.delegation.background import owed_children
+from hermes.delegation.identity import BACKGROUND, REPORTED, STOPPED, TASK_KEY
+from hermes.delegation.outcome import read_outcome
 
 if TYPE_CHECKING:
     from hermes.app.app import App
 
-SOURCE = "background"
 SIDE_QUESTION = (
     "[A side question about the conversation so far. Answer it from what you see, in a few "
     "sentences, without tool calls; it will not be part of the conversation.]\n\n{question}"
@@ -33,25 +38,71 @@ class SideAnswer(Value):
     ended: TurnEnded | None = None
 
 
-async def in_background(app: App, session: Session, text: str) -> SideAnswer:
-    """Run one turn of a new session in the same folder. No user is present, so effects that need
-    approval are refused. A cancelled session can be resumed."""
-    opened = session.transcript.opened
-    cwd = opened.cwd if opened else ""
-    request = SessionRequest(source=SOURCE, attended=False, cwd=cwd)
+class OwedTask(NamedTuple):
+    """A task of a person that an earlier process left unfinished or unreported."""
+
+    id: str
+    text: str
+
+
+def new_task_id(world: World) -> str:
+    stamp = time.strftime("%H%M%S", time.localtime(world.clock.now()))
+    return f"bg_{stamp}_{world.chance.getrandbits(24):06x}"
+
+
+async def in_background(app: App, session: Session, text: str, task_id: str = "") -> SideAnswer:
+    """Run one turn of a session of its own in the same folder, or continue the one with this id. No
+    user is present, so effects that need approval are refused. A cancelled session is suspended,
+    unless it is in `stopped_tasks`. The caller reports the answer, then calls `mark_reported`."""
+    task_id = task_id or new_task_id(app.context.world)
+    opened, is_new = session.transcript.opened, not await app.archive.exists(task_id)
+    request = SessionRequest(
+        source=BACKGROUND,
+        attended=False,
+        cwd=opened.cwd if opened else "",
+        parent=session.id if await app.archive.exists(session.id) else "",
+        session_id=task_id if is_new else "",
+        resume="" if is_new else task_id,
+    )
     if opened is not None:
         # The task may not do more than the session that starts it.
         request = replace(request, principal=opened.principal, person=opened.person)
     other = await app.open(request)
-    ended: TurnEnded | None = None
     try:
-        async with aclosing(other.ask(Say(text=text))) as records:
-            async for record in records:
-                ended = record.event if isinstance(record.event, TurnEnded) else None
-        answer = _last_text(other.transcript.messages)
-    finally:
+        if is_new:
+            await other.send(Say(text=text, key=TASK_KEY))
+        other.continue_unfinished()
+        await other.wait_until_idle()
+    except asyncio.CancelledError:
+        is_stopped = task_id in app.shared.stopped_tasks
+        await app.close_session(other, suspend=not is_stopped)
+        if is_stopped:
+            await mark_reported(app, task_id, STOPPED)
+        raise
+    except BaseException:
         await app.close_session(other)
-    return SideAnswer(session_id=other.id, answer=answer, ended=ended)
+        raise
+    answer = _last_text(other.transcript.messages)
+    await app.close_session(other)
+    outcome = read_outcome(await app.journal.read(task_id))
+    return SideAnswer(session_id=task_id, answer=answer, ended=outcome.ended)
+
+
+async def mark_reported(app: App, task_id: str, reason: str = REPORTED) -> None:
+    """Note that the answer of a background session was shown."""
+    app.shared.stopped_tasks.discard(task_id)
+    await app.background.close_record(task_id, reason)
+
+
+async def owed_tasks(app: App, session: Session) -> tuple[OwedTask, ...]:
+    """Return the tasks of this session's person that have not reported."""
+    found: list[OwedTask] = []
+    for owed in await owed_children(app.journal, session.id):
+        received = read_outcome(await app.journal.read(owed.id)).task
+        is_open = app.find_session(owed.id) is not None
+        if received is not None and received.message.origin == "user" and not is_open:
+            found.append(OwedTask(owed.id, received.message.text))
+    return tuple(found)
 
 
 async def side_answer(app: App, session: Session, question: str) -> str:

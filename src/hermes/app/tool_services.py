@@ -28,6 +28,7 @@ def tool_services(
                 app, opened, findable
             ),
             "hermes.cron.tools:CronToolService": lambda: _cron(app, session_id, opened),
+            "hermes.delegation.tools:DelegationService": lambda: _delegation(app, session_id),
             "hermes.images.tools:ImageService": lambda: app.shared.images.make_service(session_id),
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
                 session_id, opened
@@ -108,6 +109,12 @@ def _planning(
     return make_planning_service(
         app.context, app.models, tools, lambda: app.require_session(session_id)
     )
+
+
+def _delegation(app: App, session_id: str) -> object:
+    from hermes.delegation.tools import DelegationService
+
+    return DelegationService(app.background, session_id)
 
 
 def _session_id(session_id: str) -> object:

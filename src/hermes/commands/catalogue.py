@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes.commands.background import BACKGROUND_COMMANDS
 from hermes.commands.cron import CRON_COMMANDS
 from hermes.commands.extensions import EXTENSION_COMMANDS, PluginCommands, QuickCommands
+from hermes.commands.goals import GOAL_COMMANDS
 from hermes.commands.history import HISTORY_COMMANDS
 from hermes.commands.info import INFO_COMMANDS
 from hermes.commands.input import INPUT_COMMANDS
@@ -20,7 +21,7 @@ from hermes.commands.tuning import TUNING_COMMANDS
 
 _GROUPS = {
     "Session": (*SESSION_COMMANDS, *HISTORY_COMMANDS),
-    "Beside the turn": (*BACKGROUND_COMMANDS, *PLAN_COMMANDS, *MOA_COMMANDS),
+    "Beside the turn": (*BACKGROUND_COMMANDS, *GOAL_COMMANDS, *PLAN_COMMANDS, *MOA_COMMANDS),
     "Model and display": (*MODEL_COMMANDS, *TUNING_COMMANDS),
     "Files": ROLLBACK_COMMANDS,
     "Memory and skills": (*MEMORY_COMMANDS, *SKILL_COMMANDS),

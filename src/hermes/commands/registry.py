@@ -70,6 +70,8 @@ class StartWork(Value):
     stop: asyncio.Event | None = None
     # The result is a model's answer, which may contain Markdown.
     is_answer: bool = False
+    # The session that does the work, if it continues after a restart.
+    task_id: str = ""
 
 
 class AttachImage(Value):
@@ -119,6 +121,10 @@ class BackgroundWork(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """What runs, oldest first."""
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The sessions that work; see `StartWork.task_id`."""
 
     def cancel(self) -> None:
         """Stop all of it."""

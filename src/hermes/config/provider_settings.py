@@ -174,6 +174,7 @@ class AuxiliarySettings(Value):
     background_review: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     curator: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     planning: AuxiliaryTaskSettings = AuxiliaryTaskSettings(provider="main")
+    goal: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
 
 
 class ImageModelSettings(Value):

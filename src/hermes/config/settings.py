@@ -15,6 +15,11 @@ from hermes.config.chat_settings import (
     StreamingSettings,
 )
 from hermes.config.cron_settings import CronSettings
+from hermes.config.delegation_settings import (
+    BackgroundSettings,
+    DelegationSettings,
+    GoalSettings,
+)
 from hermes.config.execution_settings import (
     TERMINAL_VARIABLES,
     CodeExecutionSettings,
@@ -362,6 +367,9 @@ class Settings(Value):
     ] = False
     cron: CronSettings = CronSettings()
     moa: MoaSettings = MoaSettings()
+    delegation: DelegationSettings = DelegationSettings()
+    background: BackgroundSettings = BackgroundSettings()
+    goals: GoalSettings = GoalSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     mcp_registry: Registry = "https://registry.modelcontextprotocol.io"
     hooks: ShellHooks = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes.config.schema import KeyPath, format_key
 
 _NO_GATEWAY = "the gateway has no such setting in this version"
-_NO_DELEGATION = "this version has no sub-agents"
+_CHILD_PROVIDER = "define the endpoint in `providers`, and name it in `delegation.provider`"
 _NO_BROWSER = "this version has no browser"
 _NO_SCANNER = "the policy judges commands without an external scanner"
 _TOOL_SEARCH = "tools beyond `context.direct_tool_tokens` are always found by search"
@@ -30,7 +30,9 @@ REASONS: dict[str, str] = {
     "security.tirith_fail_open": _NO_SCANNER,
     "sessions.vacuum_after_prune": "deleted sessions are always scrubbed from the database",
     "browser": _NO_BROWSER,
-    "delegation": _NO_DELEGATION,
+    "delegation.base_url": _CHILD_PROVIDER,
+    "delegation.api_key": _CHILD_PROVIDER,
+    "delegation.api_mode": _CHILD_PROVIDER,
     "human_delay": "set `gateway.human_delay`",
     "model_catalog": "the model catalogue is part of the release",
     "mcp": "servers are under `mcp_servers`",

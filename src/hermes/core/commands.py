@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value
+from hermes.core.events import GoalChanged
 from hermes.core.messages import Image, ToolCall
 
 
@@ -97,11 +98,18 @@ class Archive(Value, tag="archive"):
     away: bool = True
 
 
+class SetGoal(Value, tag="set_goal"):
+    """Change the goal of the session. `say` is stored with the change: both or neither."""
+
+    goal: GoalChanged
+    say: Say | None = None
+
+
 class End(Value, tag="end"):
     reason: str
 
 
 Command = (
     Say | Steer | AddContext | Withdraw | Interrupt | Answer | SwitchModel | Rewind | Compact
-    | Overlay | Tune | Retitle | Archive | End
+    | Overlay | Tune | Retitle | Archive | SetGoal | End
 )  # fmt: skip

@@ -322,6 +322,27 @@ class ControlsChanged(Value, tag="tuned"):
     mode: str | None = None
 
 
+GoalState = Literal["active", "met", "blocked", "exhausted", "stopped"]
+
+
+class GoalChanged(Value, tag="goal_changed"):
+    """The session pursues a goal over several turns while it is active. `why` is the reason of the
+    state."""
+
+    id: str
+    goal: str
+    state: GoalState = "active"
+    # A command that succeeds once the goal is met; "" lets a model decide.
+    check: str = ""
+    why: str = ""
+    # Turns so far, and their limit.
+    turns: int = 1
+    max_turns: int = 20
+    # In dollars: the limit (0 for none), and what the job had cost before.
+    max_usd: float = 0.0
+    usd_before: float = 0.0
+
+
 class Erased(Value, tag="erased"):
     """Text was permanently removed from these records at a person's request."""
 
@@ -359,6 +380,7 @@ DurableEvent: TypeAlias = (
     | ApprovalAsked | ApprovalAnswered | QuestionAsked | QuestionAnswered | Rewound | TurnEnded
     | CallSettled | CapRaised | EffectDecided | Compacted | PersonalityChanged | Erased | Withdrawn
     | HookAnswered | ControlsChanged | Archived | InnerCallIntended | InnerCallFinished
+    | GoalChanged
 )  # fmt: skip
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

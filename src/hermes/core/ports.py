@@ -270,11 +270,17 @@ class ProcessInfo(Value):
 
 
 class ProcessNotice(Value):
-    """A background process ended, or a watched pattern appeared. `key` is unique."""
+    """A background process ended, or a watched pattern appeared. `key` is unique. `sources` are
+    those of the text, if it does not come from a local program."""
 
     key: str
     process_id: str
     text: str
+    sources: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        return ", ".join((f"process:{self.process_id}", *self.sources))
 
 
 class Processes(Protocol):

@@ -21,22 +21,26 @@ from hermes.core.commands import (
     Retitle,
     Rewind,
     Say,
+    SetGoal,
     Steer,
     SwitchModel,
     Tune,
     Withdraw,
 )
-from hermes.core.effects import Decision, Effect
+from hermes.core.effects import Ask, Decision, Effect
 from hermes.core.errors import Fenced, JournalError, UsageError
 from hermes.core.events import (
+    ApprovalAsked,
     Archived,
     Compacted,
     ControlsChanged,
     DurableEvent,
+    GoalChanged,
     JudgedEffect,
     MessageReceived,
     ModelSwitched,
     PersonalityChanged,
+    QuestionAsked,
     Record,
     ReplyAdded,
     Rewound,
@@ -92,6 +96,8 @@ class Session:
         self.id = recorder.session_id
         # For what a person requests directly; ask `judge` first.
         self.workspace, self.web = deps.workspace, deps.web
+        # Child sessions are bound by it too.
+        self.policy = deps.policy
         self._deps = deps
         self._recorder = recorder
         self._questions = Questions(
@@ -120,6 +126,11 @@ class Session:
     @property
     def busy(self) -> bool:
         return self._runner.busy
+
+    @property
+    def attended(self) -> bool:
+        """Whether a person can answer questions."""
+        return self._questions.attended
 
     def judge(self, effect: Effect) -> Decision:
         """Return the policy's decision, without asking anyone."""
@@ -244,6 +255,12 @@ class Session:
                 await self._recorder.commit(TitleChanged(title=command.title))
             case Archive():
                 await self._recorder.commit(Archived(away=command.away))
+            case SetGoal(goal=goal, say=say):
+                if say is None:
+                    await self._recorder.commit(goal)
+                else:
+                    message = user_says(say.text, origin=say.origin)
+                    await self._receive(goal, MessageReceived(message=message, key=say.key))
             case End():
                 if self._recorder.lease is not None:
                     await self._recorder.commit(SessionEnded(reason=command.reason))
@@ -264,13 +281,35 @@ class Session:
         None when the session is unattended."""
         return await self._questions.ask("", question, (), seconds, self._runner.stop, secret=True)
 
+    async def ask_for_child(
+        self, call_id: str, asked: ApprovalAsked | QuestionAsked, why: str, stop: asyncio.Event
+    ) -> Answer:
+        """Ask the person a question of a child session and return the answer for the child. `why`
+        names the child and its reason."""
+        if isinstance(asked, QuestionAsked):
+            seconds = asked.expires_seconds
+            text = await self._questions.ask(
+                call_id, why, asked.choices, seconds, stop, secret=asked.secret
+            )
+            return Answer(id=asked.id, text=text or "")
+        question = Ask(reason=why, category=asked.category, scopes=asked.scopes)
+        choice, by, reason = await self._questions.ask_approval(
+            call_id, asked.effect, question, stop, asked.lasting
+        )
+        return Answer(id=asked.id, text=choice, by=by, reason=reason)
+
     def tell(self, text: str) -> None:
         """Show the person a notice outside the conversation."""
         self._recorder.show(Notice(text=text))
 
     def continue_unfinished(self) -> None:
         """Continue an open turn and start waiting messages. Return at once."""
+        self._runner.is_held = False
         self._runner.start()
+
+    def hold(self) -> None:
+        """Start no turn until `continue_unfinished`; messages wait."""
+        self._runner.is_held = True
 
     def preview_compaction(self, command: Compact) -> Compacted | None:
         """Estimate what `Compact` would do, without a model call."""
@@ -300,10 +339,10 @@ class Session:
                     log.warning("a command from the inbox cannot be executed", extra=why)
                 await self._deps.journal.acknowledge(lease, (waiting.id,))
 
-    async def close(self, *, soon: bool = False) -> None:
+    async def close(self, *, soon: bool = False, suspend: bool = False) -> None:
         """Stop the running turn and release the session. Waiting messages stay in the journal. For
-        `soon`, see `Journal.release`."""
-        await self._runner.end()
+        `soon`, see `Journal.release`; for `suspend`, `TurnRunner.end`."""
+        await self._runner.end(suspend=suspend)
         await self._deps.workspace.close()
         if self._recorder.lease is not None:
             # The costs of the last calls, if the journal accepts them.
@@ -317,8 +356,8 @@ class Session:
         self._runner.failure = None
         self._runner.services = ToolServices(self._deps.services)
 
-    async def _receive(self, received: MessageReceived) -> None:
-        await self._recorder.commit(received)
+    async def _receive(self, *received: MessageReceived | GoalChanged) -> None:
+        await self._recorder.commit(*received)
         self._deps.world.kill_point("message.received")
         self._runner.start()
 

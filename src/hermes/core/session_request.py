@@ -6,6 +6,30 @@ from hermes.codec.values import Value, replace
 from hermes.core.effects import Principal
 
 
+class ChildOptions(Value):
+    """What a child session has from its parent.
+
+    tools      the tools in every request
+    findable   the tools that `tool_search` may find, if it is one of them
+    origins    the sources of text in the parent's view
+    model      the model, with `provider`
+    max_steps  the most model calls of a turn
+    surface    the source whose policy rules apply
+    approved   questions are answered with yes when no person can be asked
+    effort     the reasoning effort; "" for that of the settings
+    """
+
+    tools: tuple[str, ...]
+    model: str
+    provider: str
+    surface: str
+    findable: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    max_steps: int = 50
+    approved: bool = False
+    effort: str = ""
+
+
 class SessionRequest(Value):
     """Asks for a new session, or for an existing one with `resume` or `newest`. An empty string
     leaves the choice to the settings.
@@ -30,6 +54,7 @@ class SessionRequest(Value):
     brings_tools  make `tool_search` available
     tell_id       put the id of the session into the prompt
     keep_id       the session is addressed by its id, so a compaction never moves it to a child
+    child         set for a child session
     stay          do not change to the folder of a resumed session
     """
 
@@ -53,6 +78,7 @@ class SessionRequest(Value):
     brings_tools: bool = False
     tell_id: bool = False
     keep_id: bool = False
+    child: ChildOptions | None = None
     stay: bool = False
 
     def with_extra(self, extra: str) -> SessionRequest:

@@ -119,7 +119,8 @@ async def _run_with_limits(turn: TurnContext, plan: PlannedCall, gate: CallGate)
     """The tool's result. When the person stops the turn, the tool has a moment to return a partial
     result; then it is cancelled."""
     work = asyncio.ensure_future(_run_tool(turn, plan, gate))
-    limit = None if plan.tool.interactive else turn.limits.tools_seconds or None
+    is_timed = plan.tool.interactive or plan.tool.timed
+    limit = None if is_timed else turn.limits.tools_seconds or None
     try:
         await asyncio.wait(
             (work, turn.stop.requested), timeout=limit, return_when=asyncio.FIRST_COMPLETED

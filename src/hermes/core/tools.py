@@ -144,6 +144,8 @@ class ToolOptions(TypedDict, total=False):
     repeat: RepeatRule
     # The tool waits for a person and runs alone.
     interactive: bool
+    # The tool limits its own run time, so that `TurnLimits.tools_seconds` does not apply.
+    timed: bool
     # The tool keeps state that the gate does not see, such as its newest result, and runs alone.
     stateful: bool
     # The group that offers the tool.
@@ -163,6 +165,7 @@ class Tool:
     orders_effects = False
     stateful = False
     private: Mapping[str, Tool] = {}
+    timed = False
 
     def __init__(
         self, run: Callable[..., Awaitable[ToolOutput]], **options: Unpack[ToolOptions]
@@ -173,6 +176,7 @@ class Tool:
         self.effects = options.get("effects", no_effects)
         self.repeat: RepeatRule = options.get("repeat", "never")
         self.interactive = options.get("interactive", False)
+        self.timed = options.get("timed", False)
         self.stateful = options.get("stateful", False)
         self.toolset = options.get("toolset", "")
         self.kind: ToolKind = options.get("kind", "other")

@@ -16,6 +16,7 @@ from hermes.core.events import (
     ControlsChanged,
     EffectDecided,
     Erased,
+    GoalChanged,
     HookAnswered,
     InnerCallFinished,
     InnerCallIntended,
@@ -70,6 +71,7 @@ class Transcript:
         self.compactions: list[Compacted] = []
         self.overlay = PersonalityChanged(name="", text="")
         self.tuned = ControlsChanged()
+        self.goal: GoalChanged | None = None
         # The provider's token count of the first `measured_upto` messages as the model sees them
         # now; 0 when unknown.
         self.measured = 0
@@ -163,6 +165,8 @@ class Transcript:
                     self.hook_text = event.text
             case ControlsChanged():
                 self.tuned = event
+            case GoalChanged():
+                self.goal = event
             case TurnEnded():
                 self.turn_id = self.hook_text = ""
             case Archived() | SessionEnded() | CapRaised() | EffectDecided() | Erased():

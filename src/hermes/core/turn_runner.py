@@ -47,6 +47,7 @@ class TurnRunner:
         self.take_lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self.is_held = False
         # Why turns stopped running without a TurnEnded, until the next one starts.
         self.failure: Exception | None = None
 
@@ -79,8 +80,8 @@ class TurnRunner:
         self._connection = None
 
     def start(self) -> None:
-        """Run the waiting turns in the background, unless they run already."""
-        if not self.busy:
+        """Run the waiting turns in the background, unless they run already or are held."""
+        if not self.busy and not self.is_held:
             # An interrupt from now on is meant for the turn that starts.
             self._stop = None
             self.failure = None
@@ -99,10 +100,15 @@ class TurnRunner:
         if self.failure is not None:
             raise self.failure
 
-    async def end(self) -> None:
-        """Stop the running turn and start no other. Return when it has stopped."""
+    async def end(self, *, suspend: bool = False) -> None:
+        """Stop the running turn and start no other. Return when it has stopped. With `suspend`, the
+        turn stays open in the journal, as after a crash, and continues when the session is opened
+        again."""
         self._closing = True
-        self.interrupt()
+        if suspend and self._task is not None:
+            self._task.cancel()
+        else:
+            self.interrupt()
         # The session must not be released while its turn can still write.
         while self._task is not None and not self._task.done():
             await asyncio.wait((self._task,), timeout=END_SECONDS)

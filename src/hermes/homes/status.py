@@ -92,7 +92,25 @@ async def status(parts: StatusSources) -> Page:
             "open in": ", ".join(used_by(home)) or "none",
         },
         "Jobs": await job_lines(parts),
+        "Started work": await started_lines(parts),
     }
+
+
+async def started_lines(parts: StatusSources) -> dict[str, str]:
+    """List goals that are not reached, and background tasks that have not reported."""
+    from hermes.delegation.background import owed_children
+    from hermes.delegation.goals import describe
+
+    goals = {
+        session_id: describe(goal)
+        for session_id, goal in (await parts.archive.goals()).items()
+        if goal.state in ("active", "blocked", "exhausted")
+    }
+    owed = {
+        each.id: f"background task of {each.owner}, not reported; `hermes -r {each.owner}` goes on"
+        for each in await owed_children(parts.journal)
+    }
+    return {**goals, **owed}
 
 
 async def job_lines(parts: StatusSources) -> dict[str, str]:

@@ -77,7 +77,7 @@ class ProcessNotices:
         turn = replace(
             request,
             text=notice.text,
-            origin=f"process:{notice.process_id}",
+            origin=notice.origin,
             images=(),
             instructions="",
             history=(),

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
+from hermes.codec.json import decode
 from hermes.config.home import Home
 from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
-from hermes.core.events import Record
+from hermes.core.events import GoalChanged, Record
 from hermes.journal import export as session_export
 from hermes.journal import import_ as session_import
 from hermes.journal import listing, sessions, upkeep, verify
@@ -26,7 +27,9 @@ from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import JOB_SOURCES, SessionFilter, SessionInfo, Spending
+from hermes.journal.schema import goal_rows
 from hermes.journal.sessions import Lineage
+from hermes.journal.summaries import PICO
 from hermes.journal.upkeep import JournalStats, PruneResult
 from hermes.journal.verify import VerifyProblem
 
@@ -245,6 +248,21 @@ class SessionArchive:
         query = "SELECT job FROM summaries JOIN sessions USING (session) WHERE id = ?"
         row = await self._journal.reading(lambda db: db.execute(query, (session_id,)).fetchone())
         return str(row[0]) if row else session_id
+
+    async def spent_usd(self, session_id: str) -> float:
+        """Return what the job of a session has cost so far, in dollars."""
+        query = "SELECT cost FROM jobs WHERE job = ?"
+        job = await self.job_of(session_id)
+        row = await self._journal.reading(lambda db: db.execute(query, (job,)).fetchone())
+        return row[0] / PICO if row else 0.0
+
+    async def goals(self) -> dict[str, GoalChanged]:
+        """Return the newest goal of every session that has one."""
+        if self._is_empty():
+            return {}
+        rows = await self._journal.reading(goal_rows)
+        found = {id: decode(GoalChanged, body) for id, body in rows}
+        return {id: self._redact(goal) for id, goal in found.items()}
 
     def _redact(self, found: S) -> S:
         return found if self._redactor is None else self._redactor.redact_stored(found)

@@ -141,6 +141,7 @@ TEMPLATES: tuple[BodyTemplate, ...] = (
     _template("archived"),
     _template("inner_call_intended"),
     _template("inner_call_finished"),
+    _template("goal_changed"),
 )
 
 

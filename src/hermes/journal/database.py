@@ -44,7 +44,7 @@ def _prepare_tables(db: sqlite3.Connection, *, is_new: bool) -> None:
         schema.repair_templates(db)
         if not schema.projections_are_whole(db):
             ledger.rebuild(db)
-        db.execute(schema.RECENT_INDEX)
+        schema.create_later_indexes(db)
     db.execute("COMMIT")
 
 

@@ -125,8 +125,13 @@ CREATE TABLE message_keys(
     PRIMARY KEY(session, key)) WITHOUT ROWID;
 """
 
-# Journals of earlier versions get it without a rebuild of their tables.
-RECENT_INDEX = "CREATE INDEX IF NOT EXISTS summaries_recent ON summaries(last_at, session);"
+_GOAL = 1 + next(n for n, each in enumerate(TEMPLATES) if each.kind == "goal_changed")
+# Journals of earlier versions get these without a rebuild of their tables. Few sessions have goals,
+# so their index has few entries.
+LATER_INDEXES = f"""
+CREATE INDEX IF NOT EXISTS summaries_recent ON summaries(last_at, session);
+CREATE INDEX IF NOT EXISTS log_goals ON log(session, n) WHERE shape = {_GOAL};
+"""
 
 SESSION_TABLES = ("summaries", "usage", "message_keys", "assumed", "raised")
 DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
@@ -137,8 +142,11 @@ def is_current(db: sqlite3.Connection) -> bool:
     found = format_of(db)
     if found != FORMAT or not _templates_are_valid(db) or not projections_are_whole(db):
         return False
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = 'summaries_recent'"
-    return db.execute(query).fetchone() is not None
+    query = (
+        "SELECT count(*) FROM sqlite_master WHERE type = 'index'"
+        " AND name IN ('summaries_recent', 'log_goals')"
+    )
+    return bool(db.execute(query).fetchone() == (2,))
 
 
 def format_of(db: sqlite3.Connection) -> int:
@@ -171,8 +179,23 @@ def migrate(db: sqlite3.Connection) -> None:
 def create_projections(db: sqlite3.Connection) -> None:
     for table in DERIVED_TABLES:
         db.execute(f"DROP TABLE IF EXISTS {table}")
-    _run(db, DERIVED + RECENT_INDEX)
+    _run(db, DERIVED + LATER_INDEXES)
     db.execute("INSERT OR REPLACE INTO meta VALUES ('projections', ?)", (PROJECTIONS,))
+
+
+def create_later_indexes(db: sqlite3.Connection) -> None:
+    _run(db, LATER_INDEXES)
+
+
+def goal_rows(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return the newest goal of every session that has one, as session id and JSON."""
+    query = (
+        "SELECT s.id, (SELECT head || l.rest || tail FROM shapes WHERE shape = l.shape)"
+        " FROM log AS l JOIN sessions AS s USING (session)"
+        f" WHERE l.shape = {_GOAL} AND l.n ="
+        f" (SELECT max(n) FROM log WHERE session = l.session AND shape = {_GOAL})"
+    )
+    return db.execute(query).fetchall()
 
 
 def projections_are_whole(db: sqlite3.Connection) -> bool:

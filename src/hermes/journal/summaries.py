@@ -179,6 +179,7 @@ class Summary(msgspec.Struct):
                 | events.ControlsChanged()
                 | events.InnerCallIntended()
                 | events.InnerCallFinished()
+                | events.GoalChanged()
             ):
                 pass
             case _:

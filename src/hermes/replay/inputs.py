@@ -52,6 +52,8 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
             return commands.Overlay(name=event.name, text=event.text)
         case events.ControlsChanged():
             return commands.Tune(effort=event.effort, tier=event.tier, mode=event.mode)
+        case events.GoalChanged():
+            return commands.SetGoal(goal=event)
         case events.Compacted(cause="asked"):
             return commands.Compact(topic=event.topic, keep=event.keep)
         case (
@@ -157,6 +159,7 @@ def stopped_in_call(history: Sequence[events.DurableEvent], position: int) -> bo
                 | events.QuestionAnswered()
                 | events.TitleChanged()
                 | events.ControlsChanged()
+                | events.GoalChanged()
                 | events.Withdrawn()
             ):
                 continue

@@ -45,8 +45,8 @@ CROWDED = 0.8
 DEFAULT_TOOLSET = "hermes-cli"
 # Toolsets that consist of other toolsets, or name a tool a second time.
 COMPOSED = {
-    DEFAULT_TOOLSET: "clarify cronjob file image_gen memory session_search skills terminal todo "
-    "tts web",
+    DEFAULT_TOOLSET: "clarify cronjob delegation file image_gen memory session_search skills "
+    "terminal todo tts web",
     "search": "web_search",
 }
 # Tools that scheduled jobs do not have: nobody is present, and their answer is delivered anyway.

@@ -156,17 +156,27 @@ async def test_a_background_task_reports_later(tmp_path: Path) -> None:
         assert done.splitlines()[1] == "You said: count the files"
 
 
-async def test_a_background_task_that_a_restart_ends_is_reported(tmp_path: Path) -> None:
+async def test_a_background_task_continues_after_a_restart(tmp_path: Path) -> None:
+    is_killed = False
+
     async def rule(_: Request) -> Step:
-        await asyncio.Event().wait()
-        return says("Never.")
+        if not is_killed:
+            await asyncio.Event().wait()
+        return says("Three files.")
 
     async with ScriptedServer(rule) as server:
         stage = Stage(tmp_path / "stage", server, settings=SETTINGS)
         fake = await killed_gateway(stage, "/background count the files", shows=1)
+        is_killed = True
+        async with running(stage, fake=fake) as own:
+            await until(lambda: len(own.fake.texts) == 2)
+            await own.idle()
+            begun, done = own.fake.texts
+            task_id = begun.partition(" ")[0]
+            assert done == f"**{task_id}: count the files**\nThree files."
         async with running(stage, fake=fake) as own:
             await own.idle()
-            assert own.fake.texts[1:] == ["A restart ended this background task; it is lost."]
+            assert len(own.fake.texts) == 2
 
 
 async def test_a_menu_has_short_names(tmp_path: Path) -> None:

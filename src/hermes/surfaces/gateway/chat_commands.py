@@ -89,10 +89,8 @@ class ChatCommands:
 
     async def run(self, chat: Chat, pending: Pending) -> None:
         """Run the command of a message and do what follows from it."""
-        if pending.session_id:
+        if pending.session_id and not pending.note.startswith(BACKGROUND):
             # It ran before a crash, and its output is in the outbox.
-            if pending.note == BACKGROUND:
-                await chat.tell(pending, "A restart ended this background task; it is lost.")
             await chat.finish(pending)
             return
         line = self.line(pending)

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from hermes.app.app import App
+from hermes.app.side_questions import new_task_id
+from hermes.commands.background import running_work
 from hermes.commands.background import stop as stop_session
 from hermes.commands.formatting import format_age, one_line, plural
 from hermes.commands.history import status as session_status
@@ -194,6 +196,7 @@ async def agents(here: ChatContext, argument: str) -> str:
     lines = []
     if chat.turn is not None:
         lines.append(f"This chat: {chat.turn.progress.doing}")
+    lines += running_work(here.app, here.session)
     lines += [f"{each.id}  {each.title}" for each in chat.background.running]
     return "\n".join(lines) or "Nothing is running."
 
@@ -208,15 +211,20 @@ async def background(here: ChatContext, argument: str) -> str | None:
     if not argument:
         return None
     chat, pending, event = here.chat, here.pending, here.pending.event
+    _, is_continued, task_id = pending.note.partition(f"{BACKGROUND}:")
+    task_id = task_id or new_task_id(here.app.context.world)
 
     async def report(text: str) -> None:
         await chat.tell(pending, text)
         await chat.finish(pending)
 
-    # The message stays open: after a restart, the person learns that the task is lost.
-    await chat.deps.ledger.accept(event.address.platform, event.key, here.session.id, BACKGROUND)
+    # The message stays open: after a restart, the task continues.
+    note = f"{BACKGROUND}:{task_id}"
+    await chat.deps.ledger.accept(event.address.platform, event.key, here.session.id, note)
     here.is_handed_over = True
-    await chat.tell(pending, chat.background.start(here.session, argument, report), "begun")
+    begun = chat.background.start(here.session, argument, report, task_id)
+    if not is_continued:
+        await chat.tell(pending, begun, "begun")
     return ""
 
 

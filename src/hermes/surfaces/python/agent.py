@@ -352,7 +352,7 @@ class AIAgent:
     async def _follow_processes(self, session: Session) -> None:
         """Run a turn for each background process that ends, between those of the program."""
         async for notice in session.notices():
-            say = Say(text=notice.text, key=notice.key, origin=f"process:{notice.process_id}")
+            say = Say(text=notice.text, key=notice.key, origin=notice.origin)
             async with self._turn_lock:
                 if self._session is not session:
                     return

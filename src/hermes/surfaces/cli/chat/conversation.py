@@ -12,6 +12,7 @@ from typing import Any, assert_never
 from hermes.app.app import App
 from hermes.app.start import start
 from hermes.codec.values import JsonObject, replace
+from hermes.commands.background import start_task
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.extensions import shell_command
 from hermes.commands.input import attach_image, references_like
@@ -331,6 +332,7 @@ class ChatController:
         self._introduce()
         self._reading = self._group.create_task(self._view.read(session.subscribe()))
         self.app.start_session_tasks(session)
+        self._group.create_task(self._continue_tasks(session))
         if transcript.turn_id or transcript.waiting:
             self._feed.add_queued(transcript.waiting)
             self._feed.add_calls(transcript.unanswered)
@@ -340,6 +342,16 @@ class ChatController:
             self._group.create_task(self._view.watch())
         else:
             self._screen.ready()
+
+    async def _continue_tasks(self, session: Session) -> None:
+        """Continue the background tasks that an earlier process left, and report them here."""
+        if not session.transcript.messages:
+            return
+        from hermes.app.side_questions import owed_tasks  # only resumed sessions have any
+
+        for task in await owed_tasks(self.app, session):
+            self._background.begin(start_task(self.app, session, task.text, task.id), self._group)
+        self._panel.background = self._background.names
 
     def _introduce(self) -> None:
         """Show what this chat has not shown yet: model, notices, and the past of the session."""

@@ -54,6 +54,11 @@ class BackgroundTasks:
         """What runs, oldest first."""
         return tuple(work.name for work in self._running.values())
 
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The sessions that work."""
+        return tuple(work.task_id for work in self._running.values() if work.task_id)
+
     def begin(self, work: StartWork, group: asyncio.TaskGroup) -> None:
         async def run() -> None:
             try:

@@ -117,6 +117,8 @@ def describe(event: events.Event) -> Iterator[str]:
             facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
             changed = (f"{name} {value}" for name, value in facts if value is not None)
             yield f"session controls: {', '.join(changed) or 'as in the settings'}"
+        case events.GoalChanged():
+            yield f"goal {event.state} (turn {event.turns}): {_line(event.why or event.goal)}"
         case events.Withdrawn():
             yield f"message {event.n} withdrawn before its turn"
         case events.Rewound():
