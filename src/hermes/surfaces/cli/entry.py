@@ -25,12 +25,11 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(NEW_OBJECTS)
     try:
-        from hermes.surfaces.cli.running import run
+        from hermes.surfaces.cli.running import flush_output, run
     except (MemoryError, ImportError, OSError) as error:
         return _report_failed_start(error)
     code = run(arguments)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush_output()
     # Everything is flushed and closed; skip the interpreter shutdown.
     os._exit(code)
 

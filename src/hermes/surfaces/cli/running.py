@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
     _prepare_streams()
     try:
         code = _dispatch(arguments)
-        sys.stdout.flush()
+        flush_output()
         return code
     except BrokenPipeError:
         _discard_output()
@@ -82,9 +82,18 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
+def flush_output() -> None:
+    """Flush the streams. A server that speaks over stdout closes it when its client leaves."""
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            stream.flush()
+
+
 def _discard_output() -> None:
     """Discard output that cannot be written, so that closing the streams does not fail."""
     for stream in (sys.stdout, sys.stderr):
+        if stream.closed:
+            continue
         try:
             stream.flush()
         except OSError:
