@@ -77,8 +77,8 @@ def plan_call(
     also: frozenset[str] = frozenset(),
 ) -> PlannedCall | ToolResult:
     """A plan, or the result of a call that will not run. `seen` holds the calls of this reply so
-    far: a repeated call runs, or is refused, once. `tool` is one that the session does not offer; `also` are
-    sources of text in view."""
+    far: a repeated call runs, or is refused, once. `tool` is one that the session does not offer;
+    `also` are sources of text in view."""
     call = unwrap_tool_call(call)
     found = None if call.broken else tool or find_tool(turn.toolbox, call.name)
     name = found.name if found is not None else call.name
