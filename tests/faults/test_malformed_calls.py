@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,42 +13,16 @@ from hermes.testing.steps import (
     calls,
     calls_cut_short,
     calls_many,
-    calls_raw,
 )
 from hermes.testing.wires.table import WireName
 from tests.faults.conftest import Share
-from tests.faults.ground import RIGHT, WIRES, Bend, live
+from tests.faults.ground import RIGHT, WIRES, Bend, Lived, live
+from tests.faults.malformed_answers import NAMES, TEXT, UNUSABLE, USABLE, WRITE
 
-WRITE = "write_file"
-TEXT = json.dumps(RIGHT)
-
-UNUSABLE = {
-    "nothing": "",
-    "null": "null",
-    "a brace": "{",
-    "half a key": '{"pat',
-    "half a value": '{"path": "out/ri',
-    "no end": '{"path": "out/right.txt", "content": "All"',
-    "a list": "[]",
-    "a string": '"out/right.txt"',
-    "a number": "7",
-    "another quote": "{'path': 'out/x', 'content': 'y'}",
-    "no number": '{"path": NaN}',
-    "too deep": "[" * 5_000,
-    "other types": '{"path": {"a": 1}, "content": ["x"]}',
-    "too little": '{"path": "out/x"}',
-    "two different ones": '{"path": "out/x", "content": "y"}{"path": "out/z", "content": "y"}',
-    "words": "I write the file out/x now.",
-}
-USABLE = {
-    "a fence": f"```json\n{TEXT}\n```",
-    "a comma too many": TEXT[:-1] + ",}",
-    "twice the same": TEXT + TEXT,
-    "as a string": json.dumps(TEXT),
-    "space around it": f"\n\t {TEXT} \n",
-    "escapes": json.dumps(RIGHT, ensure_ascii=True),
-    "raw letters": json.dumps(RIGHT, ensure_ascii=False),
-}
+# Where a model has native calls, these are ordinary text.
+ORDINARY = ("text: bare JSON", "text: fenced JSON", "text: python")
+ORDINARY_BROKEN = ("text: bare JSON, no end", "text: fenced JSON, broken")
+SAID = ("", "Done.", "Fine.", "I write it now.", "I fly.")
 
 
 def calling(step: Step) -> Bend:
@@ -58,23 +31,44 @@ def calling(step: Step) -> Bend:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_arguments_that_cannot_be_used_are_not_run(
+async def test_what_cannot_be_used_is_reported_to_the_model_and_never_run(
     tmp_path: Path, wire: WireName, share: Share
 ) -> None:
-    bends = {name: calling(calls_raw(WRITE, raw)) for name, raw in share(UNUSABLE, wire).items()}
+    bends = {name: calling(step) for name, step in share(UNUSABLE, wire).items()}
     lived = await live(tmp_path, bends, wire)
-    assert {life.second for life in lived.values()} == {"done"}
-    assert all(len(life.run) <= 1 for life in lived.values())
+    assert {name: life.ends for name, life in lived.items()} == dict.fromkeys(
+        bends, ("done", "done")
+    )
+    assert {name for name, life in lived.items() if len(life.run) > 1} == set()
+    shown = {name for name, life in lived.items() if shows_markup(life)}
+    assert shown == (set(ORDINARY_BROKEN) & bends.keys() if wire == "messages" else set())
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_arguments_that_are_clear_all_the_same_are_run(
+async def test_what_is_clear_all_the_same_is_run_as_it_was_meant(
     tmp_path: Path, wire: WireName, share: Share
 ) -> None:
-    bends = {name: calling(calls_raw(WRITE, raw)) for name, raw in share(USABLE, wire).items()}
+    # With native calls, nothing that is written as text is run.
+    usable = {n: s for n, s in USABLE.items() if s.calls} if wire == "messages" else USABLE
+    bends = {name: calling(step) for name, step in share(usable, wire).items()}
     lived = await live(tmp_path, bends, wire)
     assert {name: len(life.run) for name, life in lived.items()} == dict.fromkeys(bends, 2)
     assert {life.ends for life in lived.values()} == {("done", "done")}
+    assert {name for name, life in lived.items() if shows_markup(life)} == set()
+
+
+async def test_a_model_with_native_calls_is_told_not_to_write_them(tmp_path: Path) -> None:
+    texts = {name: step for name, step in USABLE.items() if step.text and name not in ORDINARY}
+    lived = await live(tmp_path, {name: calling(step) for name, step in texts.items()}, "messages")
+    assert {life.ends for life in lived.values()} == {("done", "done")}
+    # The second turn asks again and gets a native call.
+    assert {name: len(life.run) for name, life in lived.items()} == dict.fromkeys(texts, 1)
+    assert {name for name, life in lived.items() if shows_markup(life)} == set()
+
+
+def shows_markup(life: Lived) -> bool:
+    """Whether a person saw a call as the answer."""
+    return any(reply.text.strip() not in SAID for reply in life.replies)
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -109,8 +103,7 @@ async def test_each_call_has_an_id_of_its_own_whatever_the_model_gave(
 async def test_a_tool_that_does_not_exist_is_not_run(
     tmp_path: Path, wire: WireName, share: Share
 ) -> None:
-    names = ("fly", "", " ", "a b ü!", "x" * 300, "rm -rf", "../write")
-    steps = {name: Step(calls=(ScriptedCall(name=name, arguments=RIGHT),)) for name in names}
+    steps = {name: Step(calls=(ScriptedCall(name=name, arguments=RIGHT),)) for name in NAMES}
     bends = {name: calling(step) for name, step in share(steps, wire).items()}
     lived = await live(tmp_path, bends, wire)
     assert all(life.run == [] for life in lived.values())

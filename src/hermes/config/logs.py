@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import ContextVar
-from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
+from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from typing import TextIO
 
@@ -18,8 +18,9 @@ from hermes.codec.file_lock import FileLock
 from hermes.config.environment import MIN_MASKED_LENGTH, mask
 from hermes.config.home import Home
 from hermes.config.load import Config
+from hermes.core.errors import describe_shortage
 
-_REPORTED = (EACCES, EDQUOT, ENOSPC, EPERM, EROFS)
+_REPORTED = (EACCES, EPERM, EROFS)
 
 
 class RotatingFile(logging.Handler):
@@ -63,8 +64,9 @@ class RotatingFile(logging.Handler):
         cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
         reason = cause.strerror if isinstance(cause, OSError) else None
         is_first, self._failure = not self._failure, reason or type(error).__name__
-        # A read-only home or a full disk is reported where something has to be stored.
+        # A read-only home or a shortage is reported where something has to be stored or opened.
         is_reported = isinstance(cause, OSError) and cause.errno in _REPORTED
+        is_reported = is_reported or bool(describe_shortage(cause))
         if is_first and not is_reported and sys.stderr is not None:
             with suppress(OSError, ValueError):
                 sys.stderr.write(

@@ -9,6 +9,7 @@ from hermes.codec.json import encode
 from hermes.codec.tokens import IMAGE_TOKENS, estimate_tokens, tokens_of_size
 from hermes.codec.values import Value, replace
 from hermes.config.session_settings import CompressionSettings
+from hermes.context.long_arguments import shorten_arguments
 from hermes.core.events import Compacted
 from hermes.core.messages import Image, Message, Reasoning, Text, ToolCall, ToolMessage
 from hermes.core.ports import Meter
@@ -100,7 +101,7 @@ def _part_tokens(part: Text | Image | Reasoning | ToolCall) -> int:
             sealed = len(encode(part.sealed)) if part.sealed else 0
             return estimate_tokens(part.text) + tokens_of_size(sealed)
         case ToolCall():
-            return _PER_MESSAGE + tokens_of_size(len(encode(part.arguments)))
+            return _PER_MESSAGE + tokens_of_size(len(encode(shorten_arguments(part.arguments))))
         case _:
             assert_never(part)
 

@@ -14,6 +14,7 @@ from hermes.codec.values import Value
 from hermes.config.home import Home
 from hermes.config.schema import Effort
 from hermes.config.settings import AgentSettings, Settings
+from hermes.context.long_arguments import ArgumentShortener
 from hermes.context.persona import read_soul
 from hermes.context.pii import hides_people, without_people
 from hermes.context.project_files import (
@@ -172,6 +173,7 @@ def prompt_view(
     before all others and never stored."""
     # Reuse one string object per text, so that it is measured and encoded once.
     texts: dict[tuple[str, str, str, str], str] = {}
+    shorten = ArgumentShortener()
 
     def view(transcript: Transcript) -> Prompt:
         system, overlay = transcript.system, transcript.overlay.text
@@ -184,7 +186,7 @@ def prompt_view(
             texts[key] = f"{system}\n\n{overlay}" if overlay else system
         return Prompt(
             system=texts[key],
-            messages=(*first, *transcript.seen) if first else transcript.seen,
+            messages=(*first, *shorten(transcript.seen)),
             tools=tools,
             max_tokens=settings.model.max_tokens,
             effort=effort_for(settings.agent, transcript.model),

@@ -27,6 +27,8 @@ HermesError                what happened and the next step, in one sentence
 
 from __future__ import annotations
 
+import errno
+import re
 from typing import Literal
 
 
@@ -204,3 +206,31 @@ class EffectDenied(ToolError):
     ) -> None:
         super().__init__(message)
         self.by: Literal["policy", "person", "unattended", "timeout"] = by
+
+
+# The messages of the dynamic linker.
+_UNMAPPED = r"failed to map segment|cannot allocate memory"
+_SHORTAGES = {
+    errno.ENOSPC: "There is no space left on the disk; free some space and try again.",
+    errno.EDQUOT: "The disk quota is used up; free some space and try again.",
+    errno.EMFILE: "Too many files are open; close some programs, or raise `ulimit -n`.",
+    errno.ENFILE: "Too many files are open on this machine; close some programs and try again.",
+    errno.ENOMEM: "There is not enough memory; close some programs, or raise `ulimit -v`.",
+    errno.EAGAIN: "No further process or thread can be started; close some programs, or "
+    "raise `ulimit -u` or `ulimit -v`.",
+}
+
+
+def describe_shortage(error: BaseException) -> str:
+    """Return a sentence for the person if this machine lacks memory, threads, files or space, ""
+    for any other error."""
+    if isinstance(error, MemoryError):
+        return _SHORTAGES[errno.ENOMEM]
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return _SHORTAGES[errno.EAGAIN]
+    if isinstance(error, OSError):
+        return _SHORTAGES.get(error.errno or 0, "")
+    # A library that cannot be mapped into memory.
+    if isinstance(error, ImportError) and re.search(_UNMAPPED, str(error), re.IGNORECASE):
+        return _SHORTAGES[errno.ENOMEM]
+    return ""

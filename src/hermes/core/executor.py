@@ -12,7 +12,7 @@ from hermes.core.events import ToolFinished, ToolIntended, ToolStarted
 from hermes.core.gate import CallGate
 from hermes.core.hooks import CallOutcome, outcome_of
 from hermes.core.messages import Text, ToolCall, ToolResult
-from hermes.core.planning import PlannedCall, group_parallel, refuse_call
+from hermes.core.planning import DUPLICATE, PlannedCall, group_parallel, refuse_call
 from hermes.core.session_deps import TurnContext
 from hermes.core.tool_calls import (
     HERE,
@@ -178,7 +178,9 @@ class CallBatch:
         """Count the call as finished. Return its result with a loop warning and the state of the
         step budget where the model needs them."""
         self._left.discard(call.id)
-        added = [self._turn.watch.observe(call, result, seconds)]
+        # A model that stutters within one reply is not in a loop.
+        is_new = DUPLICATE not in result.details
+        added = [self._turn.watch.observe(call, result, seconds) if is_new else ""]
         if call.id == self._last_id:
             added.append(self._hint)
         words = "\n".join(word for word in added if word)

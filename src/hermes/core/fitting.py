@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 
 from hermes.codec.values import replace
 from hermes.core.errors import ContextFull, ProviderError
@@ -10,6 +12,8 @@ from hermes.core.events import Compacted
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
 from hermes.core.session_deps import CompactionRequest, TurnContext
 
+# The first notice about a silent model; real time, because somebody waits.
+SILENT_SECONDS = 30.0
 PASSES = 2
 ATTEMPTS = 3
 OVERFLOWS = ("context_overflow", "payload_too_large")
@@ -39,8 +43,14 @@ async def request_reply(turn: TurnContext, *, text_only: bool) -> Reply:
 
 async def _stream(turn: TurnContext, prompt: Prompt) -> Reply:
     turn.shown_text.clear()
+    with announced_silence(turn.recorder.show) as heard:
+        return await _read_reply(turn, prompt, heard)
+
+
+async def _read_reply(turn: TurnContext, prompt: Prompt, heard: Callable[[], None]) -> Reply:
     async with aclosing(turn.provider.reply(prompt)) as parts:
         async for part in parts:
+            heard()
             if isinstance(part, Reply):
                 turn.shown_text.clear()
                 return part
@@ -50,6 +60,36 @@ async def _stream(turn: TurnContext, prompt: Prompt) -> Reply:
             # One read may bring many deltas, and many streams may be active at once.
             await turn.world.pacer.wait()
     raise ProviderError("The model's reply was incomplete; try again.", reason="cut")
+
+
+@contextmanager
+def announced_silence(
+    show: Callable[[Notice], None], seconds: float = SILENT_SECONDS
+) -> Iterator[Callable[[], None]]:
+    """Show a notice whenever nothing has arrived for so long, each time after twice the time.
+    Yields the function to call when something arrives."""
+    loop = asyncio.get_running_loop()
+    since, patience = loop.time(), seconds
+    timer: asyncio.TimerHandle
+
+    def heard() -> None:
+        nonlocal since, patience
+        since, patience = loop.time(), seconds
+
+    def check() -> None:
+        nonlocal patience, timer
+        silent = loop.time() - since
+        if silent >= patience:
+            text = f"The model has sent nothing for {silent:.0f} s; still waiting."
+            show(Notice(text=text, kind="wait"))
+            patience *= 2
+        timer = loop.call_at(since + patience, check)
+
+    timer = loop.call_at(since + patience, check)
+    try:
+        yield heard
+    finally:
+        timer.cancel()
 
 
 def _remember_shown(turn: TurnContext, part: Delta) -> None:

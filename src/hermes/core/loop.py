@@ -6,7 +6,7 @@ import logging
 
 from hermes.codec.values import Value
 from hermes.core.concurrency import TurnStopped, run_unless_stopped
-from hermes.core.errors import BudgetReached, HermesError, ProviderError
+from hermes.core.errors import BudgetReached, HermesError, ProviderError, describe_shortage
 from hermes.core.events import (
     EndReason,
     MessageReceived,
@@ -56,12 +56,12 @@ async def run_turn(turn: TurnContext) -> None:
         ending = Ending(reason="failed", detail=reason, error=str(error))
     except Exception as error:
         log.exception("turn crashed")
-        ending = Ending(
-            reason="failed",
-            detail=type(error).__name__,
-            error=f"The turn ended because of a bug in Hermes ({type(error).__name__}: {error}); "
-            "`hermes logs errors` has the details.",
+        bug = (
+            f"The turn ended because of a bug in Hermes ({type(error).__name__}: {error}); "
+            "`hermes logs errors` has the details."
         )
+        shortage = describe_shortage(error)
+        ending = Ending(reason="failed", detail=type(error).__name__, error=shortage or bug)
     await _end(turn, ending)
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hermes.core.session_deps import Toolbox, TurnContext
 
 TOOL_CALL = "tool_call"
+# Marks the result of a call that the same reply already contains.
+DUPLICATE = "duplicate"
 
 
 class PlannedCall:
@@ -75,21 +77,27 @@ def plan_call(
     also: frozenset[str] = frozenset(),
 ) -> PlannedCall | ToolResult:
     """A plan, or the result of a call that will not run. `seen` holds the calls of this reply so
-    far: a repeated call runs only once. `tool` is one that the session does not offer; `also` are
-    sources of text in view."""
+    far: a repeated call runs, or is refused, once. `tool` is one that the session does not offer;
+    `also` are sources of text in view."""
     call = unwrap_tool_call(call)
+    found = None if call.broken else tool or find_tool(turn.toolbox, call.name)
+    name = found.name if found is not None else call.name
+    duplicate_key = f"{name}{call.broken}{sorted(call.arguments.items(), key=repr)!r}"
+    if duplicate_key in seen:
+        return ToolResult(
+            call_id=call.id,
+            name=call.name,
+            parts=(Text(text="This reply already contains the same call; see its result."),),
+            details={DUPLICATE: True},
+        )
+    seen.add(duplicate_key)
     if call.broken:
         return refuse_call(
             call, f"The arguments cannot be used: {call.broken} The call was not run."
         )
-    found = tool or find_tool(turn.toolbox, call.name)
     if found is None:
         names = ", ".join(spec.name for spec in turn.toolbox.specs)
         return refuse_call(call, f"There is no tool named {call.name!r}. There are: {names}.")
-    duplicate_key = f"{found.name}{sorted(call.arguments.items(), key=repr)!r}"
-    if duplicate_key in seen:
-        return refuse_call(call, "This reply already contains the same call; see its result.")
-    seen.add(duplicate_key)
     if refusal := turn.watch.refusal(call):
         return refuse_call(call, refusal)
     try:

@@ -49,7 +49,8 @@ class CallNamed(Value, tag="call_named"):
 
 
 class Notice(Value, tag="notice"):
-    """A line for the user that is not part of the conversation. `kind` is "lifecycle" or "warn"."""
+    """A line for the user that is not part of the conversation. `kind` is "lifecycle", "warn", or
+    "wait" for what makes the user wait for long."""
 
     text: str
     kind: str = "lifecycle"

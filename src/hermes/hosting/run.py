@@ -25,7 +25,7 @@ from hermes.core.events import (
     Withdrawn,
 )
 from hermes.core.messages import AssistantMessage, Usage
-from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
+from hermes.core.prompt import Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.core.session import Session
 
 SESSION_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
@@ -87,6 +87,8 @@ class Run:
         self.is_stopping = False
         # The run waits for its session or for capacity; nothing is in the journal.
         self.is_waiting = False
+        # Why nothing has arrived from the model for long, "" otherwise.
+        self.delay = ""
         self.pending: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.message_count = 0
         self.is_persistent = False
@@ -211,6 +213,10 @@ class Run:
         return bool(self._readers)
 
     def _record(self, record: Record) -> None:
+        if isinstance(record.event, Notice):
+            self.delay = record.event.text if record.event.kind == "wait" else self.delay
+            return
+        self.delay = ""
         match record.event:
             case TextDelta(text=text):
                 self.draft.pieces.append((True, text))

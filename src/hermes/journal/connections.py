@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from hermes.core.errors import DiskFull, JournalError
+from hermes.core.errors import DiskFull, JournalError, describe_shortage
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +79,8 @@ def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
             f"The disk of {path.parent} is full or over a limit, so nothing was written; "
             "free some space and try again."
         )
+    if shortage := describe_shortage(error):
+        return JournalError(f"The journal in {path.parent} cannot be written. {shortage}")
     advice = "make the folder writable or choose another home."
     if isinstance(error, OSError):
         text = f"The journal in {path.parent} cannot be written ({error.strerror}); {advice}"

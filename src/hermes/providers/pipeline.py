@@ -21,6 +21,7 @@ from hermes.providers.keys import Credential, KeyPool, KeyRotatingProvider
 from hermes.providers.normalization import ConversationNormalizer
 from hermes.providers.profile import CacheTtl, WireName
 from hermes.providers.retry import AdaptiveProfile, RetryingProvider, RetryMode
+from hermes.providers.stray_calls import StrayCallProvider
 from hermes.providers.wire.events import coalesce, parse_json
 from hermes.providers.wire.format import ImageLoader, ReplyReader, WireFormat
 from hermes.providers.wire.usage import estimate_usage
@@ -85,7 +86,7 @@ def build_pipeline(
         """Build the lower half, which exists once per key."""
         lower = (
             meter(target) if meter else None,
-            _text_calls(profile.tool_calls) if profile.tool_calls else None,
+            _text_calls(profile.tool_calls) if profile.tool_calls else StrayCallProvider,
             _local_server(target, http, window_learner) if target.is_local else None,
         )
         endpoint_provider = EndpointProvider(

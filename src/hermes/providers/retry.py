@@ -16,6 +16,8 @@ from hermes.providers.failure_patterns import MAX_WAIT_SECONDS, output_limit_in
 from hermes.providers.failures import is_malformed
 from hermes.providers.profile import ModelProfile
 
+# A longer wait is announced before it begins.
+LONG_WAIT_SECONDS = 10.0
 # Optional fields of our requests.
 _OPTIONAL = (
     "stream_options", "parallel_tool_calls", "prompt_cache_key", "reasoning_effort", "reasoning",
@@ -189,8 +191,12 @@ class RetryingProvider:
                 else:
                     seconds = backoff(self._world, attempts, slow=is_malformed(failed))
                 tries = f"{attempts + 1} of {self._attempts}"
-                notice = Notice(text=f"{failed} Retrying in {seconds:.0f} s ({tries}).")
-                if failed.reason in ("rate_limit", "upstream_rate_limit"):
+                text = f"{failed} Retrying in {seconds:.0f} s ({tries})."
+                if (failed.retry_after or 0) > MAX_WAIT_SECONDS:
+                    text += f" The provider asks to wait {failed.retry_after:,.0f} s."
+                is_long = seconds >= LONG_WAIT_SECONDS
+                notice = Notice(text=text, kind="wait" if is_long else "lifecycle")
+                if is_long or failed.reason in ("rate_limit", "upstream_rate_limit"):
                     yield notice
                 else:
                     notices.append(notice)

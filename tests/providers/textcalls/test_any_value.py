@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.providers.textcalls.styles.tags import strip_value
+from tests.providers.asking import Heard
 from tests.providers.textcalls.forms import FORMS, Call, Form
 from tests.providers.textcalls.hearing import calls_in, heard_now, texts_in
 
@@ -64,7 +65,11 @@ def test_any_arguments_split_anywhere(form: Form, calls: list[Call], at: list[in
         assert heard.shown == "" and texts_in(heard) == []
         return
     assert not escapes(form), text
-    assert all(set_off(call) in map(set_off, calls) for call in calls_in(heard))
+    assert all(set_off(call) in map(set_off, calls) for call in usable_calls(heard))
+
+
+def usable_calls(heard: Heard) -> list[Call]:
+    return [(c.name, c.arguments) for c in heard.whole.message.calls if not c.broken]
 
 
 def set_off(call: Call) -> Call:
@@ -78,5 +83,7 @@ def set_off(call: Call) -> Call:
 def test_any_text_is_said_as_it_is(pieces: list[str], at: list[int]) -> None:
     text = "".join(pieces)
     heard = heard_now(split(text, at))
-    assert calls_in(heard) == []
-    assert heard.shown.strip() == text.strip()
+    assert usable_calls(heard) == []
+    # Markup without a call in it is reported.
+    if not calls_in(heard):
+        assert heard.shown.strip() == text.strip()

@@ -1,4 +1,5 @@
-"""The right call or none: near misses, examples, quotations and replies that were cut."""
+"""The right call or none: near misses are reported to the model; examples and quotations stay
+text."""
 
 from __future__ import annotations
 
@@ -49,26 +50,43 @@ def is_text(heard: Heard, text: str) -> bool:
     )
 
 
+def is_reported(heard: Heard, call: Call | None = None) -> bool:
+    """Nothing is said, and the planner gets an unusable call or this one as it was written."""
+    made = heard.whole.message.calls
+    return (
+        heard.shown.strip() == "".join(texts_in(heard)).strip() == ""
+        and len(made) == 1
+        and (bool(made[0].broken) or (made[0].name, made[0].arguments) == call)
+    )
+
+
 @every
-async def test_a_near_miss_is_text(form: Form) -> None:
+async def test_a_near_miss_is_reported(form: Form) -> None:
+    """In a style that looks like ordinary text, only if it names a tool that exists."""
     for miss, call in MISSES.items():
         if miss == "an object for a text" and not form.typed:
             continue
         text = form.write([call])
         for size in (len(text), 3):
             heard = await hear([text[at : at + size] for at in range(0, len(text), size)])
-            assert is_text(heard, text), miss
+            if calls_in(heard):
+                assert is_reported(heard, call), miss
+            else:
+                is_ordinary = form.plain or form.name == "tags"
+                assert is_text(heard, text) and is_ordinary and miss == "an unknown tool", miss
 
 
 @every
-async def test_a_call_that_breaks_off_is_text(form: Form) -> None:
-    """Everywhere but where only marks are missing that mean nothing more."""
+async def test_a_call_that_breaks_off_is_reported_or_text(form: Form) -> None:
+    """Everywhere but where only marks are missing that mean nothing more. Text is what says too
+    little to be taken for a call."""
     text = form.write([WRITE])
     for at in range(1, len(text)):
         heard = await hear([text[:at]])
-        assert calls_in(heard) in ([], [WRITE]), text[:at]
-        if not calls_in(heard):
-            assert is_text(heard, text[:at]), text[:at]
+        made = calls_in(heard) == [WRITE] or is_reported(heard)
+        assert made or is_text(heard, text[:at]), text[:at]
+        if not form.plain and '"content": "de' in text[:at]:
+            assert made, text[:at]
 
 
 @pytest.mark.parametrize(
@@ -106,13 +124,6 @@ async def test_a_call_that_breaks_off_is_text(form: Form) -> None:
         "```tool_code\nread_file(path=open('x').read())\n```",
         "read_file(*paths)",
         "[read_file(path='a'), 3]",
-        '<tool_call>{"name": "read_file", "arguments": {"path": "a"}, "name": "todo"}</tool_call>',
-        '<tool_call>{"name": "read_file", "arguments": {"path": NaN}}</tool_call>',
-        '<tool_call>{"name": "read_file", "arguments": "path"}</tool_call>',
-        "<tool_call></tool_call>",
-        "<|tool_calls_section_begin|><|tool_calls_section_end|>",
-        '<tools>[{"type": "function", "function": {"name": "read_file", "parameters":'
-        ' {"type": "object", "properties": {"path": {"type": "string"}}}}}]</tools>',
         "<read_file>a.txt</read_file>",
         "<|start|>assistant<|channel|>analysis to=functions.read_file<|message|>"
         '{"path": "a"}<|call|>',
@@ -165,26 +176,100 @@ async def test_what_is_meant_is_done(text: str) -> None:
         assert "Observation" not in heard.shown
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "read_file", "arguments": {"path": "a"}</tool_call>',
+        '<tool_call>{"name": "read_file", "arguments": {"path": "a"}}}</tool_call>',
+        '<tool_call>{"name": "read_file", "arguments": {"path": "a",},}</tool_call>',
+        '<tool_call>\n```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```</tool_call>',
+        '<function_call>{"name": "read_file", "arguments": {"path": "a"}</function_call>',
+        '<tool_calls>[{"name": "read_file", "arguments": {"path": "a"}}</tool_calls>',
+        'I look.\n<tool_call>{"name": "read_file", "arguments": {"path": "a"}</tool_call>',
+    ],
+)
+async def test_a_slip_in_the_brackets_is_repaired(text: str) -> None:
+    for pieces in ([text], list(text)):
+        heard = await hear(pieces)
+        assert calls_in(heard) == [("read_file", {"path": "a"})], heard.whole
+        assert not heard.whole.message.calls[0].broken and heard.shown.strip() in ("", "I look.")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            '<tool_call>{"name": "read_file", "arguments": {"path": "a"}, "name": "todo"}'
+            "</tool_call>",
+            "read_file",
+        ),
+        ('<tool_call>{"name": "read_file", "arguments": {"path": NaN}}</tool_call>', "read_file"),
+        ('<tool_call>{"name": "read_file", "arguments": "path"}</tool_call>', "read_file"),
+        ('<tool_call>{"name": "read_file", "arguments": {"path": "a', "read_file"),
+        ("<tool_call>{name: read_file, path: a}</tool_call>", "unknown"),
+        ('{"name": "read_file", "arguments": {"path": "a"', "read_file"),
+        ('```json\n{"name": "read_file", "arguments": {"path": "a}}\n```', "read_file"),
+        ("<tool_call></tool_call>", "unknown"),
+        ("<tool_call>", "unknown"),
+        ("[TOOL_CALLS]", "unknown"),
+        ("<|tool_calls_section_begin|><|tool_calls_section_end|>", "unknown"),
+        ('<function=read_file>{"path": "a"</function>', "read_file"),
+        ('Thought: x\nAction: read_file\nAction Input: {"path": "a', "read_file"),
+    ],
+)
+async def test_what_cannot_be_read_is_reported_under_the_name_it_gives(
+    text: str, name: str
+) -> None:
+    for pieces in ([text], list(text)):
+        heard = await hear(pieces)
+        (call,) = heard.whole.message.calls
+        assert (call.name, call.arguments) == (name, {}) and call.broken
+        assert heard.shown.strip() in ("", "Thought: x")
+
+
+@pytest.mark.parametrize("name", ["fly", "rm_rf"])
+async def test_an_unknown_tool_in_an_action_is_reported(name: str) -> None:
+    heard = await hear([f'Thought: x\nAction: {name}\nAction Input: {{"to": "a"}}'])
+    assert calls_in(heard) == [(name, {"to": "a"})] and heard.shown == "Thought: x\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Use {HERMES[:-14]}</tool_call> to call it.",
+        f"For example you could write:\n{HERMES[:-14]}</tool_call>",
+        f"{HERMES[:-14]}</tool_call> is how a call looks.",
+        f"```\n{HERMES[:-14]}</tool_call>\n```",
+        '{"name": "Alice", "arguments": {"path": "a"',
+        '{"name": "read_file", "size": 3, "arguments": {}, "mode": "r"}',
+        "Action: Buy milk.\nAction Input is not needed.",
+    ],
+)
+async def test_what_is_unreadable_and_not_meant_as_a_call_is_text(text: str) -> None:
+    for pieces in ([text], list(text)):
+        assert is_text(await hear(pieces), text)
+
+
 async def test_a_call_inside_an_argument_is_not_run() -> None:
     """Also when the call around it cannot be read."""
     inner = HERMES.replace("\n", "\\n").replace('"', '\\"')
     start = '<tool_call>{"name": "write_file", "arguments": {"path": "b", "content": '
     good = await hear([f'{start}"{inner}"}}}}</tool_call>'])
     assert calls_in(good) == [("write_file", {"path": "b", "content": HERMES})]
-    bad = f"{start}{HERMES}</tool_call>"
-    assert is_text(await hear([bad]), bad)
-    coder = CODER.replace("\na\n", f"\n{CODER}\n")
-    assert is_text(await hear([coder]), coder)
+    assert is_reported(await hear([f"{start}{HERMES}</tool_call>"]))
+    assert is_reported(await hear([CODER.replace("\na\n", f"\n{CODER}\n")]))
 
 
-async def test_an_argument_that_holds_the_end_of_a_call_makes_all_of_it_text() -> None:
+async def test_an_argument_that_holds_the_end_of_a_call_is_reported() -> None:
     text = (
         "<tool_call>\n<function=write_file>\n<parameter=path>\nb\n</parameter>\n"
         "<parameter=content>\nx\n</parameter>\n</function>\n</tool_call>\nmore\n</parameter>\n"
         "</function>\n</tool_call>"
     )
     heard = await hear(list(text))
-    assert is_text(heard, text) and Restarted() in heard.deltas
+    assert is_reported(heard) and Restarted() in heard.deltas
+    said = await hear([f"I write it.\n{text}"])
+    assert said.shown == "I write it.\n" and said.whole.message.calls[0].broken
 
 
 async def test_a_call_that_somebody_else_wrote_is_a_quotation() -> None:
@@ -232,15 +317,16 @@ async def test_no_call_of_a_reply_whose_connection_was_lost_is_run() -> None:
 async def test_one_wrong_call_does_not_keep_the_others_from_running() -> None:
     wrong = HERMES.replace("read_file", "fly")
     heard = await hear([f"{HERMES}\n{wrong}\n{HERMES}"])
-    assert calls_in(heard) == [("read_file", {"path": "a"})] * 2
-    assert heard.shown.strip() == wrong
+    right = ("read_file", {"path": "a"})
+    assert calls_in(heard) == [right, ("fly", {"path": "a"}), right]
+    assert heard.shown == ""
 
 
 async def test_text_becomes_what_the_schema_asks_for_only_in_styles_without_types() -> None:
     coder = CODER.replace("</function>", "<parameter=offset>\n3\n</parameter>\n</function>")
     assert calls_in(await hear([coder])) == [("read_file", {"path": "a", "offset": 3})]
     typed = HERMES.replace('"a"', '"a", "offset": "3"')
-    assert is_text(await hear([typed]), typed)
+    assert is_reported(await hear([typed]), ("read_file", {"path": "a", "offset": "3"}))
     number = CODER.replace("\na\n", "\n12\n")
     assert calls_in(await hear([number])) == [("read_file", {"path": "12"})]
     whole = HERMES.replace('"a"', '"a", "offset": 3.0')

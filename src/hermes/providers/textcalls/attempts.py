@@ -230,6 +230,7 @@ class CallAttempt:
         offer: OfferedTools,
     ) -> None:
         self.opener = opener
+        self.styles = styles
         self.position = position
         self.named = False
         self.tape = TextTape(offer)

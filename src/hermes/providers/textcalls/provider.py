@@ -1,4 +1,4 @@
-"""Converts tool calls that a model wrote as text. A doubtful call stays text."""
+"""Converts tool calls that a model wrote as text. Unusable calls are reported to the model."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from hermes.providers.textcalls.validation import OfferedTools
 from hermes.providers.wire.reply_builder import CONNECTION_LOST
 
 AUTO = "auto"
+MISREAD = "an argument contains the end of a call, so it is not clear where the call ends"
 STYLES: tuple[CallStyle, ...] = (*tags.STYLES, *vendor_tokens.STYLES, *plain.STYLES)
 # The models that use a style; their names are accepted in place of its own.
 _MODELS_OF_STYLE = {
@@ -70,9 +71,9 @@ def trusted_styles(name: str) -> frozenset[str]:
 class TextCallProvider:
     """Turns calls that a model writes as text into tool calls, for servers that do not know the
     model's style. `style` is the model's known style, or "auto"; unambiguous markup is recognised
-    in any case. A call counts if it names an offered tool, its arguments match the schema, and it
-    is neither an example nor a quotation; otherwise it stays text. Replies with native calls pass
-    unchanged."""
+    in any case. Markup that is an example or a quotation stays text. A call that names no offered
+    tool, cannot be read or does not match the schema is still a call: it never runs, and the
+    model gets the reason as its result. Replies with native calls pass unchanged."""
 
     def __init__(self, inner: Provider, style: str = "auto") -> None:
         self._inner = inner
@@ -135,8 +136,15 @@ class TextCallProvider:
             yield Restarted()
             yield TextDelta(text="".join(received))
             yield reply
+        elif scanner.is_misread:
+            unusable = _misread(scanner)
+            yield Restarted()
+            for part in unusable:
+                if isinstance(part, str):
+                    yield TextDelta(text=part)
+            yield replace(reply, message=_with_calls(message, unusable, prompt))
         else:
-            yield replace(reply, message=_with_calls(message, scanner, prompt))
+            yield replace(reply, message=_with_calls(message, scanner.parts, prompt))
 
 
 @lru_cache(maxsize=8)
@@ -157,26 +165,37 @@ def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
 
 
 def _is_void(scanner: CallScanner, prompt: Prompt) -> bool:
-    """Return whether the calls turn out not to be meant: misread, part of reasoning, or copied from
-    another message."""
-    if scanner.is_misread:
+    """Return whether the calls turn out not to be meant: part of reasoning, or copied from another
+    message."""
+    if scanner.is_thought:
         return True
     texts = [m.text for m in prompt.messages if isinstance(m, UserMessage)]
+    reported: set[str] = set()
     for message in prompt.messages:
-        if isinstance(message, ToolMessage):
-            texts += [result.text for result in message.results]
+        if isinstance(message, AssistantMessage):
+            # The results of unusable calls quote the model itself.
+            reported = {call.id for call in message.calls if call.broken}
+        elif isinstance(message, ToolMessage):
+            texts += [result.text for result in message.results if result.call_id not in reported]
     return any(echo in text for echo in scanner.echoes for text in texts)
 
 
+def _misread(scanner: CallScanner) -> list[str | TextCall]:
+    """Return the text before the first call, and that call as unusable."""
+    parts = scanner.parts
+    first = next(at for at, part in enumerate(parts) if isinstance(part, TextCall))
+    return [*parts[:first], scanner.calls[0]._replace(broken=MISREAD)]
+
+
 def _with_calls(
-    message: AssistantMessage, scanner: CallScanner, prompt: Prompt
+    message: AssistantMessage, content: list[str | TextCall], prompt: Prompt
 ) -> AssistantMessage:
     taken = call_ids(prompt.messages)
     parts: list[Text | Reasoning | ToolCall] = [
         part for part in message.parts if isinstance(part, Reasoning)
     ]
     message_index, count = len(prompt.messages), 0
-    for part in scanner.parts:
+    for part in content:
         if isinstance(part, TextCall):
             id = fresh_id(f"call_{message_index}_{count}", taken)
             taken.add(id)

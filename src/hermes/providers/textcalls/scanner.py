@@ -16,8 +16,16 @@ from hermes.providers.textcalls.attempts import (
     OpenerMatch,
     TextContext,
 )
+from hermes.providers.textcalls.malformed import (
+    broken_call,
+    fit_call,
+    is_malformed_call,
+    marked_styles,
+    repair_calls,
+    split_at_closer,
+)
 from hermes.providers.textcalls.parsing import CallStyle, NoCall, RawCall
-from hermes.providers.textcalls.validation import OfferedTools, SchemaMismatch
+from hermes.providers.textcalls.validation import OfferedTools
 from hermes.providers.wire.reasoning_tags import TAGS
 from hermes.providers.wire.reply_builder import INCOMPLETE
 
@@ -26,7 +34,7 @@ _CONTINUATIONS = ",.;:)]}`'\"”’»"
 
 
 class TextCall(NamedTuple):
-    """A call of an offered tool. `broken` tells why it cannot run."""
+    """A call. `broken` tells why it cannot run."""
 
     name: str
     arguments: JsonObject
@@ -61,8 +69,8 @@ ScanStep = Generator[Piece, None, bool]
 
 class CallScanner:
     """Finds calls in the text of one reply and returns what may be shown now. `parts` is the reply
-    once it is finished. Three states: searching for a call, reading one, or waiting for what
-    follows it."""
+    once it is finished. Four states: searching for a call, reading one, waiting for what follows
+    it, or waiting for the end of a reply with a malformed call."""
 
     def __init__(self, offer: OfferedTools, openers: OpenerIndex, trusted: frozenset[str]) -> None:
         self._offer = offer
@@ -71,6 +79,7 @@ class CallScanner:
         self._prose = TextContext()
         self._rest = ""
         self._attempt: CallAttempt | None = None
+        self._malformed: CallAttempt | None = None
         self._blocks: list[CallBlock] = []
         self._parts: list[list[str] | TextCall] = []
         self._text: list[str] | None = None
@@ -94,18 +103,25 @@ class CallScanner:
     def held_text(self) -> str:
         """Text that arrived but is not shown, because it may belong to a call."""
         blocks = "".join(block.text for block in self._blocks)
-        return self._gap + blocks + (self._attempt.text if self._attempt else "") + self._rest
+        attempt = self._attempt or self._malformed
+        return self._gap + blocks + (attempt.text if attempt else "") + self._rest
+
+    @property
+    def is_thought(self) -> bool:
+        """Text after a call contains the end of reasoning, so the call is part of reasoning."""
+        return re.search(_THOUGHT_ENDS, "".join(self._after), re.IGNORECASE) is not None
 
     @property
     def is_misread(self) -> bool:
-        """Text after a call contains the end of a call or of reasoning, so a call was split wrongly
-        or is part of reasoning."""
+        """Text after a call contains the end of a call, so a call was split wrongly."""
         after = "".join(self._after)
-        stray_thought = re.search(_THOUGHT_ENDS, after, re.IGNORECASE)
-        return stray_thought is not None or any(closer in after for closer in self._closers)
+        return any(closer in after for closer in self._closers)
 
     def feed(self, text: str) -> list[Piece]:
         if self._mode == "muted":
+            return []
+        if self._malformed is not None:
+            self._malformed.add(text)
             return []
         if self._attempt is None:
             self._rest += text
@@ -119,11 +135,16 @@ class CallScanner:
         self._whole = whole
         if self._attempt is not None:
             self._attempt.tape.ended = True
-        return list(self._run())
+        pieces = list(self._run())
+        if self._malformed is not None:
+            pieces += self._end_malformed(self._malformed)
+        return pieces
 
     def _run(self) -> Iterator[Piece]:
         going = True
         while going:
+            if self._malformed is not None:
+                return
             if self._attempt is not None:
                 going = yield from self._read(self._attempt)
             elif self._blocks:
@@ -174,10 +195,8 @@ class CallScanner:
         style, raws = found
         text, self._rest = attempt.text[: attempt.tape.at], attempt.text[attempt.tape.at :]
         calls: tuple[TextCall, ...] = ()
-        if not attempt.position.vetoed:
-            # All of them, or none if one is not a valid call of an offered tool.
-            with suppress(SchemaMismatch):
-                calls = tuple([self._check(raw) for raw in raws])
+        if not attempt.position.vetoed and (style.marked or self._knows_all(raws)):
+            calls = tuple(TextCall(*fit_call(self._offer, raw)) for raw in raws)
         if calls:
             self._blocks.append(CallBlock(style, text, calls, attempt.position, attempt.named))
         else:
@@ -185,22 +204,49 @@ class CallScanner:
             yield from self._say(text, whole=True)
         return True
 
-    def _check(self, raw: RawCall) -> TextCall:
-        name = self._offer.strip_namespace(raw.name)
-        return TextCall(name, self._offer.arguments(name, raw.arguments, typed=raw.typed))
+    def _knows_all(self, raws: tuple[RawCall, ...]) -> bool:
+        names = (self._offer.strip_namespace(raw.name) for raw in raws)
+        return all(map(self._offer.knows, names))
 
     def _give_up(self, attempt: CallAttempt) -> Iterator[Piece]:
-        """Turn an attempt that is not a call into text. Markup inside a failed call is part of an
-        argument."""
+        """End an attempt that cannot be read: it is malformed or text. Markup inside a failed call
+        is part of an argument."""
         if not self._whole and attempt.tape.begun and (name := attempt.tool_name):
             yield from self._commit()
             yield from self._add(TextCall(name, {}, INCOMPLETE), named=attempt.named)
+            return
+        if is_malformed_call(attempt):
+            self._malformed = attempt
             return
         yield from self._release()
         if attempt.tape.begun:
             self._mode = "spoiled"
         self._rest = attempt.text[len(attempt.opener) :]
         yield from self._say(attempt.opener)
+
+    def _end_malformed(self, attempt: CallAttempt) -> Iterator[Piece]:
+        """Decide at the end of the reply whether a malformed call was meant."""
+        self._malformed = None
+        attempt.tape.ended = True
+        markup, after = split_at_closer(attempt)
+        ahead = after.lstrip()
+        style = next(iter(marked_styles(attempt)), attempt.styles[0])
+        block = CallBlock(style, markup, (), attempt.position, attempt.named)
+        if not block.is_meant(after[: len(after) - len(ahead)], ahead) or not (
+            is_malformed_call(attempt)
+        ):
+            yield from self._release()
+            yield from self._say(attempt.text)
+            return
+        calls: tuple[TextCall, ...] = ()
+        with suppress(NoCall):
+            raws = repair_calls(markup, attempt)
+            calls = tuple(TextCall(*fit_call(self._offer, raw)) for raw in raws)
+        if not calls:
+            name, why = broken_call(markup, attempt, whole=self._whole)
+            calls = (TextCall(name, {}, why),)
+        self._blocks.append(block._replace(calls=calls))
+        yield from self._commit()
 
     def _decide(self) -> ScanStep:
         """Decide from the following text whether the calls are meant."""

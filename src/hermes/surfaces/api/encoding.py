@@ -15,7 +15,14 @@ from hermes.core.events import Event, ReplyAdded, ToolFinished, ToolStarted
 from hermes.core.messages import ToolCall, ToolResult, Usage
 from hermes.hosting.follower import RunEvent, RunFollower, StreamPosition
 from hermes.hosting.run import Run
-from hermes.surfaces.api.http import NO_RETRY, ApiRequest, Headers, HttpError, http_error
+from hermes.surfaces.api.http import (
+    NO_RETRY,
+    ApiRequest,
+    Headers,
+    HttpError,
+    crash_error,
+    http_error,
+)
 from hermes.surfaces.api.server_context import OnDisconnect, ServerContext
 
 
@@ -62,9 +69,8 @@ def run_error(run: Run) -> HttpError | None:
             pass
         case HermesError() as error:
             return http_error(error)
-        case _:
-            message = "Internal error; see the server log."
-            return HttpError(500, "internal", message, headers=NO_RETRY)
+        case error:
+            return crash_error(error)
     assert run.ended is not None
     match run.ended.reason:
         case "failed" | "crashed":
@@ -312,7 +318,7 @@ async def _stream(
             await request.send(start)
             data, is_begun = beginning + data, True
         elif not data and not is_done and timer.is_silent:
-            data = KEEPALIVE
+            data = _keep_alive(run)
         if data:
             await timer.send(request, data)
         if is_done:
@@ -320,6 +326,11 @@ async def _stream(
             await timer.send(request, encoder.end(run), last=True)
             return
         await follower.wait()
+
+
+def _keep_alive(run: Run) -> bytes:
+    """A comment, which clients ignore; it says why nothing arrives if the run knows."""
+    return f": waiting: {' '.join(run.delay.split())}\n\n".encode() if run.delay else KEEPALIVE
 
 
 async def wait_for_run(

@@ -1,9 +1,8 @@
-"""HTTP requests, responses and errors, and the checks of host, origin and token."""
+"""HTTP requests, responses and errors."""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
@@ -24,8 +23,9 @@ from hermes.core.errors import (
     RunNotFound,
     SessionBusy,
     UsageError,
+    describe_shortage,
 )
-from hermes.surfaces.api.tokens import ApiClient, TokenScope, TokenStore
+from hermes.surfaces.api.tokens import ApiClient
 
 TYPES = {
     400: "invalid_request_error",
@@ -106,6 +106,13 @@ def http_error(error: HermesError) -> HttpError:
             return HttpError(500, "internal", message, headers=NO_RETRY)
 
 
+def crash_error(error: BaseException) -> HttpError:
+    """The error of a request that crashed: a shortage of this machine, or a bug."""
+    if shortage := describe_shortage(error):
+        return HttpError(503, "out_of_resources", shortage, headers=NO_RETRY)
+    return HttpError(500, "internal", "Internal error; see the server log.", headers=NO_RETRY)
+
+
 MAX_BODY_BYTES = 10_000_000
 BODY_SECONDS = 30.0
 # A client that is still sending reads the response only after its data is consumed.
@@ -147,6 +154,12 @@ class ApiRequest:
         self.raw = b""
         self.body: Any = None
         self.client = ApiClient(name="", scopes=())
+
+    @property
+    def address(self) -> str:
+        """The address of the peer, which is a proxy if one is in front."""
+        peer = self.scope.get("client")
+        return peer[0] if peer else ""
 
     @property
     def query(self) -> dict[str, str]:
@@ -277,90 +290,3 @@ async def _too_large(request: ApiRequest) -> HttpError:
 def text_field(value: JsonObject, name: str) -> str:
     found = value.get(name, "")
     return found if isinstance(found, str) else ""
-
-
-METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
-ALLOWED_HEADERS = (
-    b"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Hermes-On-Disconnect, "
-    b"X-Hermes-Session-Id, X-Hermes-Session-Key"
-)
-EXPOSED_HEADERS = (
-    b"Idempotency-Replayed, Retry-After, X-Hermes-Run-Id, X-Hermes-Session-Id, "
-    b"X-Hermes-Session-Key, X-Request-Id"
-)
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
-CHALLENGE: Headers = ((b"www-authenticate", b'Bearer realm="hermes"'),)
-
-
-def is_loopback(host: str) -> bool:
-    address = _parse_address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
-
-
-def _parse_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(name)
-    except ValueError:
-        return None
-
-
-class RequestGuard:
-    """Checks host, origin and token of requests. `hosts` are allowed host names besides those of
-    this machine. The Host header reveals a page that resolves its own name to this address (DNS
-    rebinding)."""
-
-    def __init__(
-        self, tokens: TokenStore, *, host: str, hosts: tuple[str, ...], origins: tuple[str, ...]
-    ) -> None:
-        self._tokens = tokens
-        self._is_local = is_loopback(host)
-        self._hosts = {name.lower() for name in (*hosts, *LOOPBACK_NAMES, host)}
-        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
-
-    def check_host(self, headers: Mapping[str, str]) -> None:
-        name = _host_name(headers.get("host", ""))
-        if name in self._hosts or (not self._is_local and _parse_address(name)):
-            return
-        raise HttpError(403, "host_not_allowed", "This host name is not allowed.")
-
-    def cors(self, headers: Mapping[str, str]) -> Headers:
-        """The CORS headers for an allowed origin; raises HttpError for any other."""
-        origin = headers.get("origin")
-        if origin is None:
-            return ()
-        if origin.lower() not in self._origins and "*" not in self._origins:
-            raise HttpError(403, "origin_not_allowed", "This origin is not allowed.")
-        return (
-            (b"access-control-allow-origin", origin.encode("latin-1")),
-            (b"access-control-expose-headers", EXPOSED_HEADERS),
-            (b"vary", b"Origin"),
-        )
-
-    def authenticate(self, headers: Mapping[str, str], scope: TokenScope | None) -> ApiClient:
-        """The client of the token, if it has the scope. A route without a scope needs no token."""
-        if scope is None:
-            return ApiClient(name="", scopes=())
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        client = self._tokens.client(token.strip()) if kind.lower() == "bearer" and token else None
-        if client is None:
-            message = "Send a valid token as `Authorization: Bearer …`."
-            raise HttpError(401, "invalid_token", message, headers=CHALLENGE)
-        if scope not in client.scopes:
-            message = f"The token of {client.name!r} has no scope `{scope}`."
-            raise HttpError(403, "scope_missing", message)
-        return client
-
-
-PREFLIGHT: Headers = (
-    (b"access-control-allow-methods", METHODS),
-    (b"access-control-allow-headers", ALLOWED_HEADERS),
-    (b"access-control-max-age", b"600"),
-)
-
-
-def _host_name(host: str) -> str:
-    """The host without its port and without IPv6 brackets."""
-    text = host.strip().lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.rpartition(":")[0] if text.count(":") == 1 else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import socket
 import time
@@ -23,21 +24,37 @@ from hermes.app.run_shared import enable_burst_caching
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
 from hermes.core.session_request import SessionRequest
-from hermes.surfaces.api.http import RequestGuard, is_loopback
+from hermes.surfaces.api.guard import RequestGuard, is_loopback
 from hermes.surfaces.api.server import ApiServer
 from hermes.surfaces.api.server_context import ServerContext, delete_expired, open_store
 from hermes.surfaces.api.tokens import TokenStore
 
 HEAD_SECONDS = 15.0
+OWN_DESCRIPTORS = 256
+_BUSY_BODY = (
+    b'{"error":{"message":"Too many connections; try again later.","type":"unavailable",'
+    b'"param":null,"code":"too_many_connections"}}'
+)
+BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(_BUSY_BODY), _BUSY_BODY)
+)
+# The event loop accepts this many connections at once, and tries as often without a descriptor.
+ACCEPTED_AT_ONCE = 64
+WAITING_CONNECTIONS = 2048
 
 
 class ClientConnection(H11Protocol):
     """A connection that closes when the first request head does not arrive in time. It keeps the
-    date of responses current."""
+    date of responses current. Connections beyond what the open-file limit allows are refused,
+    because accepting without free descriptors would keep the process busy."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._late)
+        if len(self.connections) > max_connections():
+            transport.write(BUSY)
+            transport.close()
 
     def data_received(self, data: bytes) -> None:
         self.server_state.default_headers = _date_headers(int(time.time()))
@@ -51,6 +68,13 @@ class ClientConnection(H11Protocol):
         if self.cycle is None:
             with suppress(OSError):
                 self.transport.close()
+
+
+def max_connections() -> int:
+    """The connections for which there are file descriptors, besides those for files, models and
+    commands."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(limit // 2, limit - OWN_DESCRIPTORS)
 
 
 @lru_cache(maxsize=1)
@@ -110,7 +134,7 @@ def listen(address: ListenAddress) -> socket.socket:
             f"{address.host}:{address.port} cannot be used ({error.strerror}); "
             "choose another port with --port."
         ) from error
-    listener.listen(2048)
+    listener.listen(WAITING_CONNECTIONS)
     listener.setblocking(False)
     return listener
 
@@ -138,6 +162,7 @@ async def serve(
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=IDLE_SECONDS,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=LONGEST_HEAD,
         ssl_certfile=address.certificate or None,
@@ -213,6 +238,9 @@ class _Listening(Uvicorn):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for each in sockets or ():
+            # The base class has shortened the queue of waiting connections.
+            each.listen(WAITING_CONNECTIONS)
         self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

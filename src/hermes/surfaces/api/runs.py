@@ -142,6 +142,8 @@ async def show_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
         failed = run_error(run)
         state |= {"output": run.text, "usage": response_usage(usage_of(run))}
         state["error"] = failed.error if failed is not None else None
+    if run.delay and not run.is_over:
+        state["delay"] = run.delay
     pending = [each for each in run.pending.values() if isinstance(each, ApprovalAsked)]
     if pending:
         asked = (each.at for each in reversed(run.records) if each.event == pending[0])

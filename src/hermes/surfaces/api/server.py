@@ -7,17 +7,16 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from hermes.core.errors import HermesError
+from hermes.surfaces.api.guard import PREFLIGHT, RequestGuard, check_framing
 from hermes.surfaces.api.http import (
-    NO_RETRY,
-    PREFLIGHT,
     ApiRequest,
     ApiResponse,
     Headers,
     HttpError,
     Receive,
-    RequestGuard,
     Scope,
     Send,
+    crash_error,
     http_error,
 )
 from hermes.surfaces.api.routes import Route, RouteTable
@@ -58,18 +57,16 @@ class ApiServer:
             await self._refuse(request, sender, error)
         except HermesError as error:
             await self._refuse(request, sender, http_error(error))
-        except Exception:
+        except Exception as error:
             log.exception("a request crashed", extra={"route": request.route})
-            message = "Internal error; see the server log."
-            await self._refuse(
-                request, sender, HttpError(500, "internal", message, headers=NO_RETRY)
-            )
+            await self._refuse(request, sender, crash_error(error))
         finally:
             if sender.status:
                 key = (request.method, request.route or "-", sender.status)
                 self._server.metrics.requests[key] += 1
 
     async def _answer(self, request: ApiRequest, sender: _ResponseSender) -> ApiResponse | None:
+        check_framing(request.headers)
         self._guard.check_host(request.headers)
         sender.more = self._guard.cors(request.headers)
         if request.method == "OPTIONS" and sender.more:
@@ -77,7 +74,7 @@ class ApiServer:
         methods, names = self._table.find(request.path)
         route = _route(methods, request.method)
         request.route, request.path_params = route.path, names
-        request.client = self._guard.authenticate(request.headers, route.scope)
+        request.client = self._guard.authenticate(request.headers, route.scope, request.address)
         if key := request.session_key:
             sender.more += ((b"x-hermes-session-key", key.encode("latin-1")),)
         if route.body is not None:

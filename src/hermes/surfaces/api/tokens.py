@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import time
+from collections.abc import Callable
+from math import ceil
 from typing import Literal, get_args
 
 from hermes.codec.json import DecodeError, decode, encode
@@ -42,6 +45,41 @@ class ApiClient(Value):
     def source(self) -> str:
         """The source of its sessions."""
         return "api" if self.is_owner else f"api:{self.name}"
+
+
+# Wrong tokens of one address within a minute. Nobody who mistypes gets there.
+MAX_FAILURES = 300
+FAILURE_SECONDS = 60.0
+_MAX_ADDRESSES = 1_000
+
+
+class FailedTokens:
+    """Counts wrong tokens by address. Tokens that were valid before are never held up, so that a
+    stranger on the same address cannot lock the owner out."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        # By address: the start of the minute and the wrong tokens in it.
+        self._counts: dict[str, tuple[float, int]] = {}
+        self._valid: set[str] = set()
+
+    def wait_seconds(self, address: str, token: str) -> int:
+        """The seconds until this address may try another token; 0 for now."""
+        since, count = self._counts.get(address, (0.0, 0))
+        if count < MAX_FAILURES or digest(token) in self._valid:
+            return 0
+        return max(0, ceil(since + FAILURE_SECONDS - self._now()))
+
+    def note(self, address: str, token: str, *, is_valid: bool) -> None:
+        if is_valid:
+            self._valid.add(digest(token))
+            return
+        since, count = self._counts.pop(address, (0.0, 0))
+        if not count or self._now() - since >= FAILURE_SECONDS:
+            since, count = self._now(), 0
+        self._counts[address] = since, count + 1
+        if len(self._counts) > _MAX_ADDRESSES:
+            del self._counts[next(iter(self._counts))]
 
 
 class ClientToken(Value):

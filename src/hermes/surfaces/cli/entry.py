@@ -24,13 +24,27 @@ def main() -> int:
         # While modules load there is nothing to clean up: Ctrl+C ends the process at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(NEW_OBJECTS)
-    from hermes.surfaces.cli.running import run
-
+    try:
+        from hermes.surfaces.cli.running import flush_output, run
+    except (MemoryError, ImportError, OSError) as error:
+        return _report_failed_start(error)
     code = run(arguments)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush_output()
     # Everything is flushed and closed; skip the interpreter shutdown.
     os._exit(code)
+
+
+def _report_failed_start(error: Exception) -> int:
+    """Report that this machine lacks memory or file descriptors; any other error is raised."""
+    is_shortage = isinstance(error, MemoryError) or "failed to map" in str(error)
+    if not is_shortage and getattr(error, "errno", None) is None:
+        raise error
+    os.write(
+        2,
+        b"error: Hermes cannot start: too little memory or too few open files are allowed; "
+        b"raise the limits (`ulimit -v`, `ulimit -n`).\n",
+    )
+    return 1
 
 
 def acp() -> int:

@@ -270,8 +270,8 @@ class TextPrinter:
                 self._calls = {call.id: call for call in message.calls}
             case ToolFinished(result=result) if call := self._calls.get(result.call_id):
                 self._failed_edits.note(call, result)
-            case Notice(kind="warn", text=text):
-                print(text, file=sys.stderr)
+            case Notice(kind="warn" | "wait", text=text):
+                print(text, file=sys.stderr, flush=True)
             case TurnEnded() as ended:
                 self._finish(ended)
             case _:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import signal
 import sys
 
-from hermes.core.errors import HermesError, InvalidConfig, NotFound, UsageError
+from hermes.core.errors import (
+    HermesError,
+    InvalidConfig,
+    NotFound,
+    UsageError,
+    describe_shortage,
+)
 from hermes.surfaces.cli.options import check_conflicts, plain_options
 
 MOST_SUGGESTIONS = 3
@@ -21,7 +26,7 @@ def run(arguments: list[str]) -> int:
     _prepare_streams()
     try:
         code = _dispatch(arguments)
-        sys.stdout.flush()
+        flush_output()
         return code
     except BrokenPipeError:
         _discard_output()
@@ -29,6 +34,10 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        if shortage := describe_shortage(error):
+            # Nothing may be loaded or opened for this line.
+            os.write(2, f"error: {shortage}\n".encode())
+            return 1
         if "-v" in arguments or "--verbose" in arguments:
             import traceback
 
@@ -73,9 +82,18 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
+def flush_output() -> None:
+    """Flush the streams. A server that speaks over stdout closes it when its client leaves."""
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            stream.flush()
+
+
 def _discard_output() -> None:
     """Discard output that cannot be written, so that closing the streams does not fail."""
     for stream in (sys.stdout, sys.stderr):
+        if stream.closed:
+            continue
         try:
             stream.flush()
         except OSError:
@@ -114,8 +132,6 @@ def _describe(error: Exception) -> tuple[str, tuple[str, ...]]:
             ]
         case HermesError():
             return str(error), ()
-        case OSError(filename=None, errno=errno.ENOSPC):
-            return "There is no space left on the disk; free some space and try again.", ()
         case OSError(filename=str() as path, strerror=str() as why):
             return f"{path} cannot be used ({why.lower()}); choose another path.", ()
         case _:

@@ -122,14 +122,16 @@ _OPEN_LANGUAGE = re.compile(r"[ \t]*[a-z_]{0,20}[ \t]*\r?")
 _FENCE = "```"
 
 
-def _json(tape: TextTape) -> Reading:
-    """Read one or more objects or lists."""
+def _json(tape: TextTape, *, any_name: bool = False) -> Reading:
+    """Read one or more objects or lists. With `any_name`, the tools need not exist."""
     calls: list[RawCall] = []
     while True:
         start = tape.at
-        yield from _first_key(tape)
-        tape.at = start
-        calls += _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
+        if not any_name:
+            yield from _first_key(tape)
+            tape.at = start
+        found = parse_calls((yield from tape.balanced_text()), strict=True)
+        calls += found if any_name else _require_known(tape, found)
         end = tape.at
         yield from tape.skip_spaces()
         if tape.ahead in (";", ","):
@@ -170,9 +172,10 @@ def _first_key(tape: TextTape) -> Steps[None]:
 
 
 def _fenced(tape: TextTape, languages: tuple[str, ...]) -> Reading:
-    if (yield from _language(tape)) not in languages:
+    language = yield from _language(tape)
+    if language not in languages:
         raise NoCall
-    found = yield from _in_fence(tape)
+    found = yield from _in_fence(tape, any_name=language in _CALLS_IN_FENCE)
     yield from tape.expect(_FENCE, skip=True)
     return found
 
@@ -189,11 +192,11 @@ def _language(tape: TextTape) -> Steps[str]:
         yield ""
 
 
-def _in_fence(tape: TextTape) -> Reading:
-    """Read JSON, or lines with one call each."""
+def _in_fence(tape: TextTape, *, any_name: bool) -> Reading:
+    """Read JSON, or lines with one call each. With `any_name`, the tools need not exist."""
     yield from tape.skip_spaces()
     if tape.ahead == "{":
-        return (yield from _json(tape))
+        return (yield from _json(tape, any_name=any_name))
     calls: list[RawCall] = []
     while True:
         start = tape.at
@@ -202,9 +205,9 @@ def _in_fence(tape: TextTape) -> Reading:
             yield from tape.skip_spaces()
             if tape.ahead == "{":
                 tape.at = start
-                return (yield from _json(tape))
+                return (yield from _json(tape, any_name=any_name))
         printed = not listed and (yield from tape.accept("print("))
-        yield from tape.tool_name()
+        yield from tape.word() if any_name else tape.tool_name()
         if listed or printed:
             tape.at = start + (0 if listed else len("print"))
         yield from tape.balanced_text(python=True)
@@ -224,10 +227,11 @@ def _react(tape: TextTape) -> Reading:
         yield from tape.expect(_FENCE, skip=True)
         return found
     ticked = yield from tape.accept("`")
-    name = tape.mark_name((yield from tape.tool_name()))
+    word = yield from tape.word()
     if ticked:
         yield from tape.expect("`")
     yield from tape.expect("Action Input:", skip=True)
+    name = tape.mark_name(word)
     yield from tape.skip_spaces()
     fenced = yield from tape.any_of("```json", _FENCE)
     yield from tape.skip_spaces()
@@ -243,7 +247,7 @@ def _react(tape: TextTape) -> Reading:
 
 def _one_line(tape: TextTape, name: str) -> Steps[JsonObject]:
     """Read the rest of the line as the only argument of the tool."""
-    sole = tape.offer.sole_parameter(name)
+    sole = tape.offer.sole_parameter(name) if tape.offer.knows(name) else ""
     if not sole:
         raise NoCall
     while "\n" not in tape.text[tape.at :] and not tape.ended:

@@ -14,6 +14,7 @@ from typing import Any
 from hermes.commands.formatting import short_path
 from hermes.config.environment import env_flag, process_environment
 from hermes.config.home import Home, resolve_home
+from hermes.core.errors import describe_shortage
 from hermes.surfaces.cli.chat.cells import cut
 from hermes.surfaces.cli.chat.chat_state import ChatState
 from hermes.surfaces.cli.chat.keys import Pastes
@@ -52,6 +53,7 @@ def run_chat(options: Mapping[str, Any]) -> int:
 
 
 async def _run(options: Mapping[str, Any]) -> int:
+    asyncio.get_running_loop().set_exception_handler(_handle_loop_error)
     env = process_environment()
     state = ChatState(time.monotonic)
     home = resolve_home(env, profile=options.get("profile"))
@@ -68,6 +70,14 @@ async def _run(options: Mapping[str, Any]) -> int:
     if farewell:
         screen.show(f"\n{farewell}")
     return 128 + ended_by[0] if ended_by else 0
+
+
+def _handle_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error in a callback, unless memory or the like is short: then the chat ends with one
+    line, and logging would fail as well."""
+    error = context.get("exception")
+    if not (isinstance(error, Exception) and describe_shortage(error)):
+        loop.default_exception_handler(context)
 
 
 async def _converse(options: Mapping[str, Any], state: ChatState, screen: ChatScreen) -> str:
