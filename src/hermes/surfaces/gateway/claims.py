@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = "receipt_phrases"
@@ -59,7 +59,9 @@ class Language(NamedTuple):
 
 @cache
 def load_language(code: str) -> Language:
-    found = tomllib.loads(files(__package__).joinpath(FOLDER, f"{code}.toml").read_text("utf-8"))
+    found = tomllib.loads(
+        Path(__file__).with_name(FOLDER).joinpath(f"{code}.toml").read_text("utf-8")
+    )
     words = {**_WORDS, **found["words"]}
 
     def compile_(pattern: str) -> re.Pattern[str]:

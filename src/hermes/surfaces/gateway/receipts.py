@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
+from pathlib import Path
 
 from hermes.core.events import Record, ReplyAdded, ToolFinished
 from hermes.core.messages import ToolResult
@@ -17,7 +17,7 @@ class Receipts:
     """Which tools support which kinds of claims."""
 
     def __init__(self) -> None:
-        text = files(__package__).joinpath(FOLDER, "tools.toml").read_text("utf-8")
+        text = Path(__file__).with_name(FOLDER).joinpath("tools.toml").read_text("utf-8")
         found = tomllib.loads(text)
         self._kinds = {kind: frozenset(tools) for kind, tools in found["kinds"].items()}
         self._reading = frozenset(found["reading"])
