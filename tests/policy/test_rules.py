@@ -239,7 +239,11 @@ def test_hidden_and_fetched_code_is_allowed_for_one_time_only() -> None:
 
 def test_guests_and_members_may_only_do_what_is_harmless() -> None:
     off = rules(PolicySettings(mode="off"))
-    assert isinstance(decide("ls", principal="guest"), Allow)
+    assert isinstance(decide(ReadPath(path=f"{ROOT}/a"), principal="guest"), Allow)
+    assert isinstance(decide(ReadPath(path="/srv/other/a"), principal="guest"), Deny)
+    assert isinstance(decide(ReadPath(path=f"{ROOT}-other/a"), principal="member"), Deny)
+    # A command could read the files of somebody else.
+    assert isinstance(decide("ls", principal="guest"), Deny)
     assert isinstance(decide("make", off, "guest"), Deny)
     assert isinstance(decide(WritePath(path=f"{ROOT}/a"), principal="member"), Deny)
 

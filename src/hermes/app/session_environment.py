@@ -211,6 +211,7 @@ def session_policy(
         texts=copies,
         confined=partial(confines_unknown, app, workspace),
         isolated=is_isolated(app.context.settings.terminal),
+        own_folders=(str(app.context.home.sessions / session_id),),
     )
 
 

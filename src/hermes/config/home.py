@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pwd
 import re
@@ -34,6 +35,7 @@ class Home:
         self.archive = root / "archive"
         self.sessions = root / "sessions"
         self.memories = root / "memories"
+        self.people = root / "people"
         self.models = root / "models"
         self.profiles = root / PROFILES
         self.journal = root / "hermes.db"
@@ -45,6 +47,11 @@ class Home:
     def profile(self) -> str:
         """The profile name of this home; "default" for a root home."""
         return self.root.name if self.root.parent.name == PROFILES else "default"
+
+    def person_folder(self, person: str) -> Path:
+        """The folder of somebody other than the owner, with their files. It exists afterwards."""
+        name = hashlib.sha256(person.encode()).hexdigest()[:16]
+        return self.ensure_folder(self.people / name)
 
     def ensure_folder(self, path: Path) -> Path:
         """Create a folder and its parents with mode 0700; raise ConfigError."""

@@ -73,6 +73,8 @@ class TurnRequest(Value, rename={"client": "principal"}):
     acts_for: Principal | Literal[""] = ""
     # The platform whose toolsets and hints apply; empty for that of the executor.
     platform: str = ""
+    # Where the session works, also when it is resumed; empty for the folder of the settings.
+    folder: str = ""
     # Limits the tools of a new session.
     toolsets: tuple[str, ...] = ()
     # The client whose share of the capacity the run uses.

@@ -369,6 +369,8 @@ class RunExecutor:
             extra=request.instructions if is_new else "",
             person=request.person,
             toolsets=request.toolsets if is_new else (),
+            cwd=request.folder,
+            stay=bool(request.folder),
         )
 
     async def _follow(self, run: Run, session: Session, request: TurnRequest) -> None:

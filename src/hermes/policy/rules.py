@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -99,6 +100,8 @@ class Surroundings(TypedDict, total=False):
     # Whether commands run without a network, write only in the workspace and can be undone: unknown
     # programs may run then.
     confined: Callable[[], bool]
+    # Folders besides the root with data of the session itself.
+    own_folders: tuple[str, ...]
     # Whether commands and files are those of a container that has no network and no folder of this
     # machine: what happens there needs no question.
     isolated: bool
@@ -238,13 +241,22 @@ class SessionPolicy:
         return Deny(reason=rule.reason or f"A rule denies {rule.match!r}.", category="settings")
 
     def _for_others(self, effect: Effect, principal: Principal, verdict: EffectVerdict) -> Decision:
-        """Decide for members and guests: they may read; all else needs a rule that names them."""
+        """Decide for members and guests: they may read their own files; all else needs a rule that
+        names them. A command could read any file."""
         harmless = isinstance(verdict.decision, Allow) and verdict.decision.harmless
-        if harmless and not isinstance(effect, CallServer | Draw):
+        is_theirs = not isinstance(effect, ReadPath) or self._is_in_own_folder(effect.path)
+        if harmless and is_theirs and not isinstance(effect, CallServer | Draw | RunCommand):
             return verdict.decision
         if rule := self._owner_rules.find_allow(effect, principal, verdict.texts[1:]):
             return Allow(reason=f"A rule allows {rule.match!r} to a {principal}.")
         return Deny(reason="Only the owner may do this.", category="principal")
+
+    def _is_in_own_folder(self, path: str) -> bool:
+        folders = (self._surroundings["root"], *self._surroundings.get("own_folders", ()))
+        if not self._surroundings.get("remote"):
+            path = os.path.realpath(os.path.join(folders[0], path))  # noqa: PTH118
+            folders = tuple(os.path.realpath(folder) for folder in folders)
+        return any(f"{path}/".startswith(folder.rstrip("/") + "/") for folder in folders)
 
     def _add_questions(
         self, effect: Effect, principal: Principal, origins: frozenset[str], verdict: EffectVerdict

@@ -70,7 +70,10 @@ def skills_cache(home: Home) -> Path:
 
 def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[SkillRoot, ...]:
     """List the folders with skills. The home comes first: its skills shadow those of the same name
-    elsewhere."""
+    elsewhere. In the folder of somebody other than the owner, these are the bundled skills: what
+    the owner wrote or installed is the owner's."""
+    if cwd and Path(cwd).is_relative_to(home.people):
+        return (SkillRoot(path=str(BUNDLED_SKILLS)),)
     roots = [SkillRoot(path=str(skills_folder(home)))]
     roots += [
         SkillRoot(path=str(Path(each).expanduser().absolute()), kind="external")

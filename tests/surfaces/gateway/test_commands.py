@@ -134,7 +134,7 @@ async def test_status_tells_what_is_owed(tmp_path: Path) -> None:
         await own.stage.server.received.reaches(1)
         await own.deliver("/status")
         await until(lambda: own.fake.texts)
-        assert "Owed      1 answer" in own.fake.texts[0]
+        assert "Owed      1 answer\n          “hello”" in own.fake.texts[0]
         release.set()
         await own.idle()
 

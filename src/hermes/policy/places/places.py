@@ -160,10 +160,15 @@ class Places:
         self._home_prefix = self.home.lower().rstrip("/") + "/"
         self._own = (self.state.lower(), posixpath.join(self.home, ".hermes").lower())
         self._other_roots = lists().roots - {"/", self.root}
+        # The folder of a person lies in Hermes' home, and belongs to that person's sessions.
+        people = tuple(posixpath.join(each, "people") + "/" for each in self._own)
+        self._own_folder = self.root.lower() if self.root.lower().startswith(people) else ""
 
     def own_state(self, path: str) -> bool:
         """Whether the path is Hermes' own state."""
         low = path.lower()
+        if self._own_folder and is_inside(low, self._own_folder):
+            return False
         return any(is_inside(low, each) for each in self._own)
 
     def is_outgoing_media(self, path: str) -> bool:

@@ -235,7 +235,7 @@ class Chat:
         if pending.note.startswith(SHUTDOWN):
             run_id, request = self.builder.resume_request(pending, route)
             return await deps.executor.start(run_id, replace(request, is_retry=True))
-        content, images = await self.builder.content(pending.event)
+        content, images = await self.builder.content(pending)
         request = self.builder.request(pending, route, text=text or content, images=images)
         return await deps.executor.start(pending.run_id, request)
 
@@ -334,7 +334,7 @@ class Chat:
         route = await self.deps.routes.open(
             self.key, pending.event, self.deps.app.context.world.clock.now()
         )
-        content, _ = await self.builder.content(pending.event)
+        content, _ = await self.builder.content(pending)
         request = self.builder.request(pending, route, text=text or content, mode="steer")
         # The running turn knows the chat.
         request = replace(request, session_id=turn.run.session_id, instructions="")

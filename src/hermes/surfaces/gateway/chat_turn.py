@@ -4,6 +4,7 @@ nothing happens any more."""
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from hermes.codec.values import replace
 from hermes.core.effects import Decision, Deny, Principal
@@ -13,7 +14,7 @@ from hermes.core.messages import Image
 from hermes.hosting.request import BusyMode, TurnRequest
 from hermes.hosting.run import Run
 from hermes.surfaces.gateway.context_prompt import context_prompt, message_prefix, quote_text
-from hermes.surfaces.gateway.media import MediaRules, describe_files
+from hermes.surfaces.gateway.media import MediaRules, describe_files, move_file
 from hermes.surfaces.gateway.pending import ChatDeps, Pending
 from hermes.surfaces.gateway.platform import Inbound, InboundFile, Post
 from hermes.surfaces.gateway.post_attempt import LivePlatform
@@ -124,7 +125,9 @@ class ChatTurn:
             return controls.policy.files.attach(path)
 
         roots = (*self._deps.options.media_roots, str(home.root / "cron" / "output"))
-        return MediaRules(may_attach, roots, self._live.manifest.abilities.max_upload_bytes)
+        max_bytes = self._live.manifest.abilities.max_upload_bytes
+        folder = MessageBuilder(self._route.key, self._deps).own_folder(self.pending)
+        return MediaRules(may_attach, roots, max_bytes, only=folder)
 
     async def _stop_when_inactive(self) -> None:
         limit, clock = self._deps.options.inactivity_seconds, self._deps.app.context.world.clock
@@ -179,6 +182,7 @@ class MessageBuilder:
             acts_for=principal,
             person=person,
             platform=event.address.platform,
+            folder=str(self.own_folder(pending) or ""),
             toolsets=live.options.toolsets,
             busy_mode=mode,
         )
@@ -199,9 +203,18 @@ class MessageBuilder:
             return "owner", ""
         return principal, f"{event.address.platform}:{person_id(event)}"
 
-    async def content(self, event: Inbound) -> tuple[str, tuple[Image, ...]]:
+    def own_folder(self, pending: Pending) -> Path | None:
+        """The folder of people other than the owner: they see no file of anybody else."""
+        principal, person = self.principal(pending)
+        home = self._deps.app.context.home
+        return None if principal == "owner" else home.person_folder(person)
+
+    async def content(self, pending: Pending) -> tuple[str, tuple[Image, ...]]:
         """The text of a message for the model, and its images."""
+        event, folder = pending.event, self.own_folder(pending)
         files = [await self._download(event, file) for file in event.files]
+        if folder is not None:
+            files = [move_file(file, folder) for file in files]
         lines, images = await describe_files(self._deps.app.context.home, files)
         prefix = message_prefix(event, is_shared=is_shared(event, self._key))
         text = f"{quote_text(event)}{prefix}{event.text}"

@@ -43,7 +43,7 @@ class ContextNotes:
         name = data(event.sender.name or event.sender.id)
         if event.reaction:
             return f"[{name} reacted to your message with {data(event.reaction)}.]"
-        content, _ = await self._builder.content(event)
+        content, _ = await self._builder.content(pending)
         return f"[{name} wrote in this chat, but not to you:]\n{content}"
 
     async def _send(self, pending: Pending, route: ChatRoute, command: AddContext) -> None:

@@ -27,6 +27,7 @@ from hermes.core.session import Session
 from hermes.surfaces.gateway.background_tasks import BACKGROUND
 from hermes.surfaces.gateway.pending import Pending
 from hermes.surfaces.gateway.questions import DENY, OpenQuestion
+from hermes.surfaces.gateway.status import MOST_NAMED, describe_message
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.chat import Chat
@@ -184,6 +185,7 @@ async def status(here: ChatContext, argument: str) -> str:
     ]
     doubts = here.chat.deps.outbox.doubts(here.pending.event.address)
     lines.append(f"Owed      {plural(len(owed), 'answer')}")
+    lines += [f"          {describe_message(row)}" for row in owed[:MOST_NAMED]]
     if here.chat.questions.approvals:
         lines.append(f"Approvals {len(here.chat.questions.approvals)} open")
     if doubts:

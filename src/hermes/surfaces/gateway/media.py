@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.commands.input import attach_image
 from hermes.config.home import Home
 from hermes.core.effects import Allow, Ask, Decision
@@ -44,10 +45,18 @@ class ReplyMedia(Value):
 
 class MediaRules:
     """Decides which local files may be sent. `may_attach` is the policy of the session; files below
-    `roots` may be sent although they are outside of the workspace."""
+    `roots` may be sent although they are outside of the workspace. `only` is the folder of somebody
+    who is not the owner: nothing else may be sent to them."""
 
-    def __init__(self, may_attach: MayAttach, roots: Sequence[str], max_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        may_attach: MayAttach,
+        roots: Sequence[str],
+        max_bytes: int = 0,
+        only: Path | None = None,
+    ) -> None:
         self._may_attach = may_attach
+        self._only = only.resolve() if only else None
         self._roots = [Path(root).expanduser().resolve() for root in roots]
         self._max_bytes = max_bytes
 
@@ -60,6 +69,8 @@ class MediaRules:
             return "it does not exist"
         if not real.is_file():
             return "it is not a regular file"
+        if self._only is not None and not real.is_relative_to(self._only):
+            return "it is not in a folder that may be sent"
         decision = self._may_attach(str(real))
         is_rooted = any(real.is_relative_to(root) for root in self._roots)
         if not isinstance(decision, Allow) and not (isinstance(decision, Ask) and is_rooted):
@@ -146,6 +157,17 @@ def outbound_file(path: Path, *, as_voice: bool = False, as_document: bool = Fal
         as_voice=is_voice,
         as_document=as_document,
     )
+
+
+def move_file(file: InboundFile, folder: Path) -> InboundFile:
+    """Move the file of a sender into their own folder."""
+    path = Path(file.path)
+    if not file.path or not path.is_file():
+        return file
+    try:
+        return replace(file, path=shutil.move(path, folder / path.name))
+    except OSError as error:
+        return replace(file, path="", problem=f"it could not be stored: {error.strerror}")
 
 
 async def describe_files(

@@ -2,72 +2,66 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from hermes.core.events import Record, ToolFinished
+from hermes.core.events import Record, ReplyAdded, ToolFinished
 from hermes.core.messages import ToolResult
+from hermes.surfaces.gateway.claims import FOLDER, find_claims
 
-PHRASES = "receipts.toml"
-_QUOTED = re.compile(r"```.*?```|`[^`\n]*`|^>.*$|“[^”]*”|\"[^\"\n]*\"", re.DOTALL | re.MULTILINE)
-# A dot inside a word, as in a file name, ends no sentence.
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?\n]?")
-
-
-class ClaimKind(NamedTuple):
-    """A kind of claim: how it is worded, which tools support it, and what to say without them."""
-
-    name: str
-    claims: tuple[re.Pattern[str], ...]
-    tools: frozenset[str]
-    correction: str
+_SAVED_KINDS = frozenset({"wrote", "scheduled", "remembered"})
 
 
 class Receipts:
-    """The kinds of claims that are checked."""
+    """Which tools support which kinds of claims."""
 
-    def __init__(self, text: str = "") -> None:
-        found = tomllib.loads(text or Path(__file__).with_name(PHRASES).read_text("utf-8"))
-        excuses = "|".join(found["not_a_claim"])
-        self._excuses = re.compile(excuses, re.IGNORECASE)
-        self._kinds = tuple(
-            ClaimKind(
-                name,
-                tuple(re.compile(each, re.IGNORECASE) for each in kind["claims"]),
-                frozenset(kind["tools"]),
-                kind["correction"],
-            )
-            for name, kind in found["kinds"].items()
-        )
+    def __init__(self) -> None:
+        text = Path(__file__).with_name(FOLDER).joinpath("tools.toml").read_text("utf-8")
+        found = tomllib.loads(text)
+        self._kinds = {kind: frozenset(tools) for kind, tools in found["kinds"].items()}
+        self._reading = frozenset(found["reading"])
+        self._nothing = frozenset(found["nothing"])
+        # What is named for one kind supports no other kind.
+        self._specific = frozenset[str]().union(*self._kinds.values())
 
     def check(self, text: str, records: Iterable[Record]) -> str:
         """One line for each kind of claim that no successful call of the turn supports; "" when
         there is none."""
-        plain = _QUOTED.sub("…", text)
-        claimed = [kind for kind in self._kinds if self._claims(kind, plain)]
-        if not claimed:
+        claims = find_claims(text)
+        if not claims:
             return ""
-        done = {name for each in _results(records) for name in _names(each)}
-        return "\n".join(kind.correction for kind in claimed if not kind.tools & done)
-
-    def _claims(self, kind: ClaimKind, text: str) -> bool:
-        return any(
-            pattern.search(sentence[0]) and not self._excuses.search(sentence[0])
-            for sentence in _SENTENCE.finditer(text)
-            for pattern in kind.claims
+        done = set(self._effects(list(records)))
+        if done - self._specific:
+            return ""
+        # A job is saved, and so is a fact: the narrower claim says it better.
+        is_narrow = not {claim.kind for claim in claims}.isdisjoint(_SAVED_KINDS)
+        return "\n".join(
+            claim.correction
+            for claim in claims
+            if not self._kinds[claim.kind] & done and not (claim.kind == "saved" and is_narrow)
         )
 
+    def _effects(self, records: list[Record]) -> Iterator[str]:
+        """The tools that may have changed something."""
+        actions = dict(_actions(records))
+        for record in records:
+            event = record.event
+            if isinstance(event, ToolFinished) and not event.result.failed:
+                name = _tool_name(event.result)
+                reads = f"{name} {actions.get(event.result.call_id)}" in self._reading
+                if name not in self._nothing and not reads:
+                    yield name
 
-def _results(records: Iterable[Record]) -> Iterable[ToolResult]:
+
+def _actions(records: list[Record]) -> Iterator[tuple[str, object]]:
     for record in records:
-        if isinstance(record.event, ToolFinished) and not record.event.result.failed:
-            yield record.event.result
+        if isinstance(record.event, ReplyAdded):
+            for call in record.event.message.calls:
+                yield call.id, call.arguments.get("action")
 
 
-def _names(result: ToolResult) -> tuple[str, ...]:
-    """The tool; for one that is called through another, its own name too."""
+def _tool_name(result: ToolResult) -> str:
+    """The tool; for one that is called through another, its own name."""
     inner = result.details.get("tool")
-    return (result.name, inner) if isinstance(inner, str) else (result.name,)
+    return inner if isinstance(inner, str) else result.name

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hermes.app.app import App
+from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import Value
+from hermes.commands.formatting import one_line
 from hermes.config.diagnostics import Diagnostic, fault, ok, warning
 from hermes.config.environment import process_environment
 from hermes.config.home import Home, profile_home, profile_names, root_home
@@ -15,9 +17,10 @@ from hermes.core.errors import HermesError
 from hermes.core.world import World
 from hermes.cron.store import HEARTBEAT_SECONDS as HEARTBEAT_LIMIT_SECONDS
 from hermes.cron.store import JobStore
-from hermes.journal.deliveries import DeliveryLedger
+from hermes.journal.deliveries import DeliveryLedger, ReceivedMessage
 from hermes.surfaces.gateway.locks import read_process, running_process
 from hermes.surfaces.gateway.manifests import enabled_platforms
+from hermes.surfaces.gateway.platform import Inbound
 from hermes.surfaces.gateway.state_file import (
     HEARTBEAT_SECONDS,
     GatewayState,
@@ -27,6 +30,8 @@ from hermes.surfaces.gateway.state_file import (
 
 # A running gateway that has not written its state for so long hangs.
 STALE_SECONDS = 4 * HEARTBEAT_SECONDS
+# Messages without an answer that are named.
+MOST_NAMED = 3
 
 
 class GatewayStatus(Value):
@@ -94,6 +99,8 @@ class OwedWork(Value):
     messages: int
     posts: int
     uncertain: int
+    # The oldest messages: platform, beginning of the text, age.
+    oldest: tuple[str, ...] = ()
 
 
 async def owed_work(app: App) -> OwedWork:
@@ -102,11 +109,25 @@ async def owed_work(app: App) -> OwedWork:
     ledger = DeliveryLedger(app.journal)
     posts = await ledger.open_posts()
     uncertain = sum(post.state == "uncertain" for post in posts)
+    messages, now = await ledger.open_messages(), app.context.world.clock.now()
     return OwedWork(
-        messages=len(await ledger.open_messages()),
+        messages=len(messages),
         posts=len(posts) - uncertain,
         uncertain=uncertain,
+        oldest=tuple(
+            f"{each.platform} {describe_message(each)}, {duration(max(0.0, now - each.at))} ago"
+            for each in messages[:MOST_NAMED]
+        ),
     )
+
+
+def describe_message(message: ReceivedMessage) -> str:
+    """The beginning of a message that waits for its answer."""
+    try:
+        text = one_line(decode(Inbound, message.body).text, 60)
+    except DecodeError:
+        text = ""
+    return f"“{text}”" if text else "a file"
 
 
 async def status_section(app: App) -> dict[str, str]:
@@ -145,7 +166,8 @@ def describe_owed(owed: OwedWork) -> str:
         )
         if count
     ]
-    return ", ".join(parts) or "nothing"
+    named = f" ({'; '.join(owed.oldest)})" if owed.oldest else ""
+    return f"{', '.join(parts)}{named}" if parts else "nothing"
 
 
 def duration(seconds: float) -> str:
