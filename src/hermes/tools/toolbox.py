@@ -30,8 +30,11 @@ CORE = (
     "session_search",
     "memory",
     "skill_view",
+    "web_search",
+    "web_extract",
     "process",
     "clarify",
+    "delegate_task",
 )
 # These two find and use the others.
 SEARCHING = ("tool_search", "tool_call")
@@ -40,7 +43,7 @@ RARE = ("execute_code", "plan")
 # A person can run this tool directly in every session. It only calls tools that the session has.
 ALWAYS = "plan"
 # The share of the token limit that direct tools may use where others have to be found.
-CROWDED = 0.8
+CROWDED = 0.95
 
 DEFAULT_TOOLSET = "hermes-cli"
 # Toolsets that consist of other toolsets, or name a tool a second time.
