@@ -125,7 +125,8 @@ async def test_a_resumed_session_has_the_same_tools(tmp_path: Path) -> None:
 
 
 async def test_few_tools_are_all_named(tmp_path: Path) -> None:
-    async with stage(tmp_path, lambda _: says("Hi."), window=128_000) as ground:
+    few = ("file", "terminal")
+    async with stage(tmp_path, lambda _: says("Hi."), window=128_000, toolsets=few) as ground:
         async with ground.session() as (_, session):
             await say(session, "Hi.")
         assert "tool_search" not in ground.chats[0].tools

@@ -21,11 +21,10 @@ from hermes.tools.catalogue import (
     declarations,
     load_target,
 )
-from hermes.tools.toolbox import SessionTools, resolve_toolsets, wanted_names
+from hermes.tools.toolbox import CORE, SessionTools, wanted_names
 from scripts.generate_schemas import schemas
 
 BUDGET_BYTES = 9_000
-SPARE_TOKENS = 80
 AVAILABLE = {entry.spec.name: entry for entry in built_in_entries()}
 
 
@@ -54,36 +53,30 @@ def test_every_declaration_is_complete() -> None:
         assert used <= fields, f"{name}: the display names unknown arguments"
 
 
+def direct_tools() -> tuple[str, ...]:
+    """The tools that requests of a default session name, with images and the web."""
+    tools = SessionTools()
+    for entry in built_in_entries():
+        if entry.spec.name in ("image_generate", "web_extract", "web_search"):
+            tools.offer(entry.spec.name, entry)
+    return tools.choose_direct(wanted_names(Settings()), ContextSettings().direct_tool_tokens)
+
+
 def test_the_schemas_of_the_usual_tools_stay_within_the_budget() -> None:
-    """Images count as usual; the other conditional tools come with a plugin."""
-    usual = [
-        name
-        for name in resolve_toolsets(("hermes-cli",))
-        if name == "image_generate" or not declarations()[name].conditional
-    ]
-    size = len(encode(ChosenTools(AVAILABLE, usual).specs))
+    size = len(encode(ChosenTools(AVAILABLE, direct_tools()).specs))
     assert size <= BUDGET_BYTES, (
         f"The tools of every request take {size} bytes, BUDGET_BYTES in {__file__} allows "
         f"{BUDGET_BYTES}. Shorten the descriptions in the `@tool` functions."
     )
 
 
-def test_the_usual_tools_fit_into_context_direct_tool_tokens() -> None:
-    """Above the setting, requests name fewer tools and every session changes its prompt."""
-    most = ContextSettings().direct_tool_tokens
-    tools = SessionTools()
-    every = built_in_entries()
-    image = next(entry for entry in every if entry.spec.name == "image_generate")
-    tools.offer("image_generate", image)
-    names = wanted_names(Settings())
-    taken = next(
-        (n for n in range(most * 2) if "tool_search" not in tools.choose_direct(names, n)), 0
-    )
-    assert 0 < taken <= most - SPARE_TOKENS, (
-        f"The default tools take {taken} tokens; the setting context.direct_tool_tokens is {most}, "
-        f"of which {SPARE_TOKENS} stay free. Shorten the descriptions in the `@tool` functions, "
-        "leave a new toolset out of the default entry of COMPOSED (tools/toolbox.py), or raise the "
-        "default in config/session_settings.py, which makes every request longer."
+def test_the_core_tools_fit_into_context_direct_tool_tokens() -> None:
+    """Sub-agents are found by search, like plans and scripts."""
+    missing = {*CORE} - {*direct_tools()} - {"delegate_task"}
+    assert missing == set(), (
+        f"{missing} must be found by search, because the core tools do not fit into "
+        "context.direct_tool_tokens. Shorten the descriptions in the `@tool` functions, or raise "
+        "the default in config/session_settings.py, which makes every request longer."
     )
 
 

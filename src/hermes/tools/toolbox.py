@@ -43,7 +43,7 @@ RARE = ("execute_code", "plan")
 # A person can run this tool directly in every session. It only calls tools that the session has.
 ALWAYS = "plan"
 # The share of the token limit that direct tools may use where others have to be found.
-CROWDED = 0.95
+CROWDED = 0.92
 
 DEFAULT_TOOLSET = "hermes-cli"
 # Toolsets that consist of other toolsets, or name a tool a second time.
