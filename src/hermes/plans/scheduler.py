@@ -52,7 +52,8 @@ class Recovery(Protocol):
         ...
 
     async def decide_unknown(self, step: ExecutionStep, attempt: int) -> str:
-        """Return "again", "done" or "stop" for a step that may or may not have run."""
+        """Return "again", "done" or "stop" for a step that may or may not have run; "" if nobody
+        answers."""
         ...
 
 
@@ -125,8 +126,9 @@ class PlanRun:
             case "done":
                 self._set(step, replace(state, status="done", error=""))
             case _:
+                # Without an answer, steps that do not need this one go on.
                 self._set(step, replace(state, status="unknown", error=UNKNOWN_OUTCOME))
-                self._aborted = True
+                self._aborted |= choice == "stop" or self._on_failure(step) == "abort"
 
     # Starting steps.
 
