@@ -67,7 +67,7 @@ def _check_unattended(result: ToolResult) -> list[str]:
 
 
 async def _resume_attended(stage: Stage, session_id: str) -> list[str]:
-    """Continue the plan with a person who says that unknown steps are done; return the questions."""
+    """Continue the plan; the person says that unknown steps are done. Return the questions."""
     asked: list[str] = []
     async with stage.app() as app, asyncio.timeout(SECONDS):
         request = SessionRequest(

@@ -19,7 +19,7 @@ from hermes.core.events import (
     ToolStarted,
     inner_id,
 )
-from hermes.core.gate import CallGate
+from hermes.core.gate import CallGate, is_harmless
 from hermes.core.hooks import CallOutcome, after_tool, before_tool, outcome_of
 from hermes.core.messages import Denial, ToolCall, ToolResult
 from hermes.core.planning import PlannedCall, plan_call, refuse_call
@@ -157,7 +157,7 @@ async def _run_tool(turn: TurnContext, plan: PlannedCall, gate: CallGate) -> Too
         name=plan.tool.name,
         parts=output.parts,
         failed=output.failed,
-        origin=_origin_of(output, gate),
+        origin=output.origin if plan.tool.names_inner_sources else _origin_of(output, gate),
         details=output.details,
         denied=denied,
     )
@@ -268,7 +268,7 @@ class InnerCall:
         if gate.before_change is None:
             watch_changes(turn, planned, gate)
         turn.recorder.note(ToolStarted(call_id=self._id))
-        if tool.repeat == "never":
+        if tool.repeat == "never" or not all(map(is_harmless, planned.judged)):
             await turn.recorder.commit()
         turn.world.kill_point("inner.started")
         result, seconds = await run_call(turn, planned, gate)

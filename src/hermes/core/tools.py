@@ -163,6 +163,8 @@ class Tool:
 
     # A replayed tool repeats its effects at their recorded positions, so it waits for no call.
     orders_effects = False
+    # The origin of its output includes the sources of its inner calls.
+    names_inner_sources = False
     stateful = False
     private: Mapping[str, Tool] = {}
     timed = False
