@@ -19,7 +19,7 @@ from hermes.plans.model import (
     PlanStatus,
     StepState,
 )
-from hermes.plans.references import ReferenceError_, StepResult, resolve
+from hermes.plans.references import MissingValue, StepResult, resolve
 from hermes.plans.step_call import CallStep, StepFailure, run_step
 from hermes.plans.validation import PlanTool, resource_of, risk_of
 
@@ -150,7 +150,7 @@ class PlanRun:
             if step.condition and not Condition(step.condition).holds(self._lookup):
                 self._change(step, status="skipped", error="The condition did not hold.")
                 return
-        except (ConditionError, ReferenceError_) as error:
+        except (ConditionError, MissingValue) as error:
             self._fail(step, str(error))
             return
         if risk_of(step, self._tools) != "read" and not step.parallel_safe:
@@ -210,7 +210,7 @@ class PlanRun:
                     )
             except TimeoutError:
                 failure = StepFailure(f"The step timed out after {seconds:g} seconds.")
-            except ReferenceError_ as error:
+            except MissingValue as error:
                 failure = StepFailure(str(error), invalid=True)
             except StepFailure as error:
                 failure = error
