@@ -105,7 +105,7 @@ class Planner:
         checked = check_plan(plan, self._tools, self._settings, state.finished)
         if checked.problems:
             return None, checked.problems
-        return state.with_plan(checked.plan), ()
+        return replace(state.with_plan(checked.plan), warnings=checked.warnings), ()
 
     async def repair(self, step: ExecutionStep, error: str, attempt: int) -> JsonObject | None:
         try:
