@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from hermes.codec.values import JsonObject, JsonValue, replace
 from hermes.core.messages import ToolResult
-from hermes.core.tool_calls import INTERRUPTED, UNKNOWN_OUTCOME
+from hermes.core.tool_calls import UNKNOWN_OUTCOME
 from hermes.plans.conditions import Condition, ConditionError
 from hermes.plans.model import (
     ENDED,
@@ -26,11 +25,6 @@ from hermes.plans.validation import PlanTool, resource_of, risk_of
 BACKOFF_SECONDS = (1.0, 4.0, 16.0)
 # How long running steps may still finish after the person stopped the turn.
 STOP_SECONDS = 0.3
-_TRANSIENT = re.compile(
-    r"timed? ?out|took too long|\b429\b|\b50[234]\b|rate limit|temporar|not reachable|connection|"
-    r"try again later",
-    re.IGNORECASE,
-)
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -209,23 +203,23 @@ class PlanRun:
                         step, given, key, self._call, self._lookup, self._settings, self._tools
                     )
             except TimeoutError:
-                failure = StepFailure(f"The step timed out after {seconds:g} seconds.")
+                failure = StepFailure(f"The step timed out after {seconds:g} seconds.", "transient")
             except MissingValue as error:
-                failure = StepFailure(str(error), invalid=True)
+                failure = StepFailure(str(error), "invalid")
             except StepFailure as error:
                 failure = error
             else:
                 self._finish(step, result)
                 return
             if self._stop.is_set():
-                self._interrupt(step, started=not failure.text.startswith(INTERRUPTED))
+                self._interrupt(step, started=failure.why != "skipped")
                 return
-            if failure.text.startswith(UNKNOWN_OUTCOME):
+            if failure.why == "unknown":
                 await self._settle_unknown(step)
                 if self._status(step.step_id) != "pending":
                     return
                 self._change(step, status="running")
-            elif failure.invalid and not repaired:
+            elif failure.why == "invalid" and not repaired:
                 repaired = True
                 other = await self._recovery.repair(step, failure.text, attempt)
                 if other is None:
@@ -256,8 +250,11 @@ class PlanRun:
             name = str(step.parameters["step"].get("tool_name"))
         tool = self._tools.get(name)
         repeats = tool is not None and (tool.repeats or tool.risk == "read")
-        is_transient = bool(_TRANSIENT.search(failure.text)) and not failure.denied
-        return repeats and is_transient and attempt <= min(most, self._settings.max_retries)
+        return (
+            repeats
+            and failure.why == "transient"
+            and attempt <= min(most, self._settings.max_retries)
+        )
 
     def _finish(self, step: ExecutionStep, result: ToolResult) -> None:
         text, details = result.text, dict(result.details)

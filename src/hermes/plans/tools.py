@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from hermes.codec.json import DecodeError, convert, encode, plain
 from hermes.codec.values import JsonObject, replace
-from hermes.core.errors import HermesError, NotFound, ToolError
+from hermes.core.errors import HermesError, NotFound, ProviderError, ToolError
 from hermes.core.messages import ToolResult
 from hermes.core.tools import Tool, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.plans.model import Plan, PlanSettings, PlanState, Problem, StepState
@@ -65,7 +65,8 @@ async def _ask(ctx: ToolContext, kind: str, request: str) -> str:
     try:
         return await model(kind, request)
     except HermesError as error:
-        raise ToolError(str(error)) from error
+        retryable = isinstance(error, ProviderError) and error.retryable
+        raise ToolError(str(error), transient=retryable) from error
 
 
 @tool(repeat="safe", kind="think")

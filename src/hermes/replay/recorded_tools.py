@@ -65,7 +65,13 @@ class RecordedResults:
         if whole is not None:
             del details["persisted"]
             parts = (Text(text=whole), *(part for part in parts if isinstance(part, Image)))
-        return ToolOutput(parts=parts, details=details, failed=result.failed, origin=result.origin)
+        return ToolOutput(
+            parts=parts,
+            details=details,
+            failed=result.failed,
+            origin=result.origin,
+            failure=result.failure,
+        )
 
     def of(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
         """Return the first recorded result of this call."""
