@@ -19,6 +19,7 @@ BENCHES = (
     "history",
     "api",
     "undo",
+    "plans",
 )
 
 

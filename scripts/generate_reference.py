@@ -7,6 +7,7 @@ python scripts/generate_reference.py --check    exit 1 when one is out of date
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ from hermes.config.schema import (
 )
 from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
+from hermes.plans.report import report_schema
 from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 from hermes.providers.offline.table import documentation
 from hermes.surfaces.cli.chat.banner import SKIN_COMMANDS
@@ -345,7 +347,13 @@ def code(*texts: str) -> str:
 
 
 # Page: the function that writes it.
+def plan_schema() -> str:
+    """The JSON Schema of what `hermes plan --json` prints."""
+    return json.dumps(report_schema(), indent=1, sort_keys=True) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "plan.schema.json": plan_schema,
     "config.md": config_page,
     "commands.md": commands_page,
     "slash-commands.md": slash_commands_page,

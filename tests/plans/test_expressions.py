@@ -6,7 +6,7 @@ import pytest
 
 from hermes.codec.values import JsonValue
 from hermes.plans.conditions import Condition, ConditionError
-from hermes.plans.references import ReferenceError_, StepResult, names_in, resolve
+from hermes.plans.references import MissingValue, StepResult, names_in, resolve
 
 RESULTS = {
     "s1": StepResult('{"items": [{"url": "a", "n": 1}, {"url": "b", "n": 2}], "count": 2}', {}),
@@ -46,7 +46,7 @@ def test_a_reference_selects(given: JsonValue, found: JsonValue) -> None:
 
 @pytest.mark.parametrize("given", ["${s1.items[9]}", "${s1.items[0].x}", "${s1.count[0]}"])
 def test_a_reference_to_nothing_is_an_error(given: str) -> None:
-    with pytest.raises(ReferenceError_):
+    with pytest.raises(MissingValue):
         resolve(given, look)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
-from hermes.core.messages import Text, ToolResult
+from hermes.core.messages import Failure, Text, ToolResult
 from hermes.core.prompt import ToolSpec
 from hermes.core.tool_calls import UNKNOWN_OUTCOME
 from hermes.plans.model import ENDED, ExecutionStep, Plan, PlanSettings, PlanState, StepState
@@ -62,7 +62,10 @@ class World:
         self.running.remove(step_id)
         failure = self.fate(key)
         text = failure or f'{{"of": "{step_id}", "n": {len(self.order)}}}'
-        return ToolResult(call_id=key, name=name, parts=(Text(text=text),), failed=bool(failure))
+        whys: dict[str, Failure] = {"timed out": "transient", UNKNOWN_OUTCOME: "unknown"}
+        why = whys.get(failure)
+        parts = (Text(text=text),)
+        return ToolResult(call_id=key, name=name, parts=parts, failed=bool(failure), failure=why)
 
     async def repair(self, step: ExecutionStep, error: str, attempt: int) -> JsonObject | None:
         return None
@@ -160,7 +163,7 @@ async def test_the_middle_of_a_diamond_runs_in_parallel() -> None:
 
 
 async def test_a_transient_failure_is_tried_again() -> None:
-    played = world(step("a"), fate=lambda key: "429 Too Many" if key.endswith(".1") else "")
+    played = world(step("a"), fate=lambda key: "timed out" if key.endswith(".1") else "")
     ended = await played.play()
     assert ended.state("a").attempts == 2
     assert ended.status == "completed"

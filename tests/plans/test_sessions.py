@@ -154,6 +154,9 @@ async def test_a_failed_step_is_replanned_and_done_work_is_kept(tmp_path: Path) 
         assert result.details["status"] == "completed"
         assert played.statuses() == {"a": "done", "z": "done"}
         assert "There is no file no.txt" in played.planning[1]
+        # Notes about replaced steps are gone.
+        assert "Note: z uses a; the dependency was added." in result.text
+        assert "uses a, m" not in result.text
         assert [key for key in played.made if key.startswith("a.")] == ["a.v1.1"]
 
 

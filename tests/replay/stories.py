@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.commands import Archive, Interrupt, Retitle, Rewind, Say, Steer, SwitchModel, Tune
-from hermes.core.events import ApprovalAsked, ToolStarted
+from hermes.core.events import ApprovalAsked, InnerCallIntended, ToolStarted
 from hermes.core.prompt import TextDelta
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, hangs, paced
 from hermes.testing.request import Request
@@ -21,6 +21,7 @@ from hermes.testing.steps import (
     thinks,
 )
 from tests.durability.stage import PROVIDERS
+from tests.plans import twelve_steps
 from tests.replay.story_players import (
     FastClock,
     Story,
@@ -51,7 +52,7 @@ BIG = "for i in $(seq 1 3000); do echo line $i of a long listing; done"
 
 def stories() -> tuple[Story, ...]:
     """In an order in which the first dozen shows a bit of everything."""
-    return (*_quick(), *_talks(), *_tools(), *_people(), *_faults(), *_deaths())
+    return (*_quick(), *_talks(), *_tools(), *_people(), *_faults(), *_deaths(), *_nested())
 
 
 def _quick() -> tuple[Story, ...]:
@@ -220,6 +221,30 @@ def _deaths() -> tuple[Story, ...]:
         Story("a death at the end of a turn", until_told(READ), killed("turn.ending")),
         Story("two deaths", until_told(EFFECT), killed("tool.started", "model.called:2"),
               "responses"),
+    )  # fmt: skip
+
+
+def _nested() -> tuple[Story, ...]:
+    """Calls that running tools make."""
+    settings = twelve_steps.SETTINGS
+    code = calls("execute_code", code=twelve_steps.SCRIPT)
+    ask = {"step_id": "q", "tool_name": "ask_user", "parameters": {"question": "Which?"}}
+    use = {"step_id": "u", "tool_name": "read_file", "parameters": {"path": "${q}.txt"}}
+    asking = calls("plan", action="run", goal="Ask", steps=[ask, use], confirm="skip")
+    slow = {"step_id": "s", "tool_name": "terminal", "parameters": {"command": "sleep 600"}}
+    stopped = calls("plan", action="run", goal="Wait", steps=[slow, use | {"depends_on": ["s"]}],
+                    confirm="skip")  # fmt: skip
+    return (
+        Story("a script that calls tools", [code, says("Done.")], talk("Go"), "chat", settings),
+        Story("a plan of twelve steps", twelve_steps.model, talk("Go", "And?"), "chat", settings),
+        Story("a plan that asks", [asking, says("Read.")],
+              talk("Go", meanwhile=answering("b"), attended=True), "messages", settings),
+        Story("a stop of a plan", until_told(stopped),
+              talk("Do.", "Go on.", meanwhile=once(InnerCallIntended, Interrupt())), "responses",
+              settings),
+        *(Story(f"a death in a plan at {point}", twelve_steps.model,
+                killed(point, first="Go", then="And now?"), "chat", settings)
+          for point in ("inner.started:4", "inner.finished:6", "tool.effect:8")),
     )  # fmt: skip
 
 

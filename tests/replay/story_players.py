@@ -160,13 +160,13 @@ def answering(*texts: str) -> Happens:
     return meanwhile
 
 
-def killed(*points: str, then: str = "Go on.") -> Play:
+def killed(*points: str, first: str = "Do it.", then: str = "Go on.") -> Play:
     """The program dies at each of these points in turn, and the last run of it does not."""
 
     async def play(stage: Stage, wire: WireName) -> str:
         session_id = ""
         for number, point in enumerate((*points, "")):
-            words = then if number else "Do it."
+            words = then if number else first
             await stage.ask(words, resume=session_id, wire=wire, kill_at=point)
             (session_id,) = await stage.session_ids()
         return session_id

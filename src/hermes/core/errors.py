@@ -195,7 +195,11 @@ class ContextFull(HermesError):
 
 
 class ToolError(HermesError):
-    pass
+    """`transient` means that the same call may succeed later."""
+
+    def __init__(self, message: str = "", *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
 
 
 class EffectDenied(ToolError):

@@ -11,7 +11,7 @@ from hermes.core.errors import ToolError
 from hermes.core.events import ToolFinished, ToolIntended, ToolStarted
 from hermes.core.gate import CallGate
 from hermes.core.hooks import CallOutcome, outcome_of
-from hermes.core.messages import Text, ToolCall, ToolResult
+from hermes.core.messages import Failure, Text, ToolCall, ToolResult
 from hermes.core.planning import DUPLICATE, PlannedCall, group_parallel, refuse_call
 from hermes.core.session_deps import TurnContext
 from hermes.core.tool_calls import (
@@ -52,7 +52,8 @@ async def run_calls(
         elif continued and turn.recorder.redactor.lacks(planned.call):
             refusal = LOST_SECRET
         if refusal:
-            answer = batch.finalize_result(call, refuse_call(call, refusal), 0.0)
+            why: Failure | None = "unknown" if refusal == UNKNOWN_OUTCOME else None
+            answer = batch.finalize_result(call, refuse_call(call, refusal, why), 0.0)
             turn.recorder.note(ToolFinished(result=answer))
             continue
         plans.append(planned)

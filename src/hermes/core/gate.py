@@ -199,9 +199,14 @@ class Gate:
     def origin(self, effect: Effect) -> str:
         return self._policy.origin(effect)
 
-    async def record(self, call_id: str, judged: JudgedEffect, by: str = "policy") -> None:
-        """Note the decision; commit it before an effect that changes something."""
+    async def record(
+        self, call_id: str, judged: JudgedEffect, by: str = "policy", *, declared: bool = False
+    ) -> None:
+        """Note the decision; commit it before an effect that changes something. The start of a call
+        commits the decisions about its `declared` effects."""
         self._recorder.note(EffectDecided(call_id=call_id, judged=judged, by=by))
+        if declared:
+            return
         if isinstance(judged.decision, Allow) and not judged.decision.harmless:
             await self._recorder.commit()
 
@@ -345,7 +350,7 @@ class CallGate:
         if metadata_only and isinstance(decision, Allow) and decision.harmless:
             self._metadata_only.append(effect)
         elif judged not in self._on_record:
-            await self._gate.record(self._call_id, judged)
+            await self._gate.record(self._call_id, judged, declared=declared)
         if await self._gate.admit(self._call_id, judged, self._stop):
             self._approved.append(effect)
         elif isinstance(decision, Allow) and decision.offline:

@@ -40,6 +40,9 @@ class ToolCall(Value, tag="tool_call"):
 
 
 Denial = Literal["policy", "person", "unattended", "timeout"]
+# Why a call failed, where that decides what comes next: its arguments cannot be used; it may have
+# run; it did not begin; the same call may succeed later.
+Failure = Literal["invalid", "unknown", "skipped", "transient"]
 """Who or what denied a call: the policy, a person, the absence of one, or an expired question."""
 
 StopReason = Literal["done", "calls", "length", "filtered", "cut", "interrupted"]
@@ -88,6 +91,7 @@ class ToolResult(Value, tag="tool_result"):
     origin: str = "workspace"
     details: JsonObject = {}
     denied: Denial | None = None
+    failure: Failure | None = None
 
     @property
     def text(self) -> str:

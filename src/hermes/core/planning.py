@@ -11,7 +11,7 @@ from hermes.core.change_order import is_server_read, may_conflict
 from hermes.core.effects import Allow, DeletePath, Effect, ReadPath, UseTool, WritePath
 from hermes.core.errors import ToolError
 from hermes.core.events import JudgedEffect
-from hermes.core.messages import Text, ToolCall, ToolResult
+from hermes.core.messages import Failure, Text, ToolCall, ToolResult
 from hermes.core.tools import Tool
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def plan_call(
         arguments = found.parameters.decode(call.arguments)
         effects = tuple(found.effects(turn.workspace, arguments))
     except (DecodeError, ToolError, OSError) as error:
-        return refuse_call(call, f"{found.name} was not run: {error}")
+        return refuse_call(call, f"{found.name} was not run: {error}", "invalid")
     judged = tuple(
         JudgedEffect(effect=each, decision=turn.gate.judge(each, also)) for each in effects
     )
@@ -130,8 +130,9 @@ def unwrap_tool_call(call: ToolCall) -> ToolCall:
     return replace(call, name=name, arguments=given)
 
 
-def refuse_call(call: ToolCall, why: str) -> ToolResult:
-    return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=why),), failed=True)
+def refuse_call(call: ToolCall, why: str, failure: Failure | None = None) -> ToolResult:
+    parts = (Text(text=why),)
+    return ToolResult(call_id=call.id, name=call.name, parts=parts, failed=True, failure=failure)
 
 
 def find_tool(toolbox: Toolbox, name: str) -> Tool | None:

@@ -19,7 +19,7 @@ from hermes.core.events import (
     ToolStarted,
     inner_id,
 )
-from hermes.core.gate import CallGate
+from hermes.core.gate import CallGate, is_harmless
 from hermes.core.hooks import CallOutcome, after_tool, before_tool, outcome_of
 from hermes.core.messages import Denial, ToolCall, ToolResult
 from hermes.core.planning import PlannedCall, plan_call, refuse_call
@@ -130,8 +130,9 @@ async def _run_with_limits(turn: TurnContext, plan: PlannedCall, gate: CallGate)
         if work.done():
             return work.result()
         if turn.stop.is_set():
-            return refuse_call(plan.call, UNKNOWN_OUTCOME)
-        return refuse_call(plan.call, f"{plan.tool.name} took too long and was given up.")
+            return refuse_call(plan.call, UNKNOWN_OUTCOME, "unknown")
+        why = f"{plan.tool.name} took too long and was given up."
+        return refuse_call(plan.call, why, "transient")
     finally:
         if not work.done():
             work.cancel()
@@ -145,6 +146,8 @@ async def _run_tool(turn: TurnContext, plan: PlannedCall, gate: CallGate) -> Too
         output = await plan.tool(ctx, plan.arguments)
     except ToolError as error:
         output = ToolOutput.text(str(error), failed=True)
+        if error.transient:
+            output = replace(output, failure="transient")
         denied = error.by if isinstance(error, EffectDenied) else None
     except Exception:
         log.exception("tool crashed", extra={"tool": plan.tool.name})
@@ -157,9 +160,10 @@ async def _run_tool(turn: TurnContext, plan: PlannedCall, gate: CallGate) -> Too
         name=plan.tool.name,
         parts=output.parts,
         failed=output.failed,
-        origin=_origin_of(output, gate),
+        origin=output.origin if plan.tool.names_inner_sources else _origin_of(output, gate),
         details=output.details,
         denied=denied,
+        failure=output.failure,
     )
 
 
@@ -232,7 +236,7 @@ class InnerCall:
         call = ToolCall(id=self._id, name=own.name if own else str(tool), arguments=arguments)
         if (result := transcript.inner_results.get(self._id)) is None:
             if self._turn.stop.is_set():
-                return refuse_call(call, INTERRUPTED)
+                return refuse_call(call, INTERRUPTED, "skipped")
             if self._id not in transcript.inner_intended:
                 caller_id, key = self._caller_id, self._key
                 recorder.note(
@@ -259,7 +263,7 @@ class InnerCall:
             return await self._refuse(call, planned, outcome_of(planned))
         tool, planned.is_inner = planned.tool, True
         if tool.repeat == "never" and self._id in transcript.started:
-            return await self._finish(refuse_call(call, UNKNOWN_OUTCOME), 0.0)
+            return await self._finish(refuse_call(call, UNKNOWN_OUTCOME, "unknown"), 0.0)
         gate = CallGate(turn.gate, self._id, turn.stop, also=self._also)
         # A caller that waits for its order among parallel calls waits before inner changes too.
         gate.before_change = self._caller.before_change
@@ -268,7 +272,7 @@ class InnerCall:
         if gate.before_change is None:
             watch_changes(turn, planned, gate)
         turn.recorder.note(ToolStarted(call_id=self._id))
-        if tool.repeat == "never":
+        if tool.repeat == "never" or not all(map(is_harmless, planned.judged)):
             await turn.recorder.commit()
         turn.world.kill_point("inner.started")
         result, seconds = await run_call(turn, planned, gate)

@@ -12,7 +12,7 @@ from hermes.codec.signature import Parameters
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Effect
 from hermes.core.events import RepeatRule
-from hermes.core.messages import Image, Text, ToolResult
+from hermes.core.messages import Failure, Image, Text, ToolResult
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.prompt import ToolSpec
 
@@ -46,6 +46,7 @@ class ToolOutput(Value):
     details: JsonObject = {}
     failed: bool = False
     origin: str = "workspace"
+    failure: Failure | None = None
 
     @staticmethod
     def text(text: str, *, details: JsonObject | None = None, failed: bool = False) -> ToolOutput:
@@ -163,6 +164,8 @@ class Tool:
 
     # A replayed tool repeats its effects at their recorded positions, so it waits for no call.
     orders_effects = False
+    # The origin of its output includes the sources of its inner calls.
+    names_inner_sources = False
     stateful = False
     private: Mapping[str, Tool] = {}
     timed = False

@@ -142,7 +142,7 @@ class ServerFault(ToolError):
     """The server could not be used. `retryable` means that the same call may work later."""
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
-        super().__init__(message)
+        super().__init__(message, transient=retryable)
         self.retryable = retryable
 
 

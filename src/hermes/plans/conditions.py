@@ -34,7 +34,6 @@ class Condition:
     def __init__(self, text: str) -> None:
         if len(text) > MOST_CHARS:
             raise ConditionError(f"A condition has at most {MOST_CHARS} characters.")
-        self._found: list[object] = []
         self._references: dict[str, object] = {}
 
         def name(found: object) -> str:

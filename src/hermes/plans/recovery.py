@@ -105,7 +105,7 @@ class Planner:
         checked = check_plan(plan, self._tools, self._settings, state.finished)
         if checked.problems:
             return None, checked.problems
-        return state.with_plan(checked.plan), ()
+        return replace(state.with_plan(checked.plan), warnings=checked.warnings), ()
 
     async def repair(self, step: ExecutionStep, error: str, attempt: int) -> JsonObject | None:
         try:
@@ -122,7 +122,9 @@ class Planner:
         )
         choices = [AGAIN, DONE, STOP]
         answer = await self.ask_person(question, choices, f"unknown.{step.step_id}.{attempt}")
-        return {AGAIN: "again", DONE: "done"}.get(answer or "", "stop")
+        if answer is None:
+            return ""
+        return {AGAIN: "again", DONE: "done"}.get(answer, "stop")
 
     async def ask_person(self, question: str, choices: list[str], key: str) -> str | None:
         """Return the answer; None if nobody answered."""

@@ -18,7 +18,7 @@ _SLICE = re.compile(r"(-?\d*):(-?\d*)")
 Lookup = Callable[[str], JsonValue]
 
 
-class ReferenceError_(ValueError):
+class MissingValue(ValueError):
     """A reference names something that a result does not have."""
 
 
@@ -61,7 +61,7 @@ def has_reference(value: JsonValue) -> bool:
 def resolve(value: JsonValue, lookup: Callable[[str, str], JsonValue]) -> JsonValue:
     """Replace all references. A string that is exactly one reference gets the value with its type;
     inside a longer string, values become text. `lookup` gets the name and the path; raise
-    ReferenceError_ if there is no such value and no default."""
+    MissingValue if there is no such value and no default."""
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value)
         if whole is not None:
@@ -97,7 +97,7 @@ def _value_of(found: re.Match[str], lookup: Callable[[str, str], JsonValue]) -> 
     name, path, default = found.groups()
     try:
         value = lookup(name, path)
-    except ReferenceError_:
+    except MissingValue:
         if default is None:
             raise
         value = None
@@ -127,7 +127,7 @@ def _walk(value: JsonValue, path: str) -> JsonValue:
             value = _item(value, int(index))
         elif (cut := _SLICE.fullmatch(index.strip())) is not None:
             if not isinstance(value, list | str):
-                raise ReferenceError_(f"[{index}] needs a list, but there is {_kind(value)}.")
+                raise MissingValue(f"[{index}] needs a list, but there is {_kind(value)}.")
             low, high = (int(each) if each else None for each in cut.groups())
             value = value[low:high]
         else:
@@ -142,14 +142,14 @@ def _member(value: JsonValue, key: str) -> JsonValue:
     if isinstance(value, dict) and key in value:
         return value[key]
     names = f"; it has {', '.join(map(str, list(value)[:10]))}" if isinstance(value, dict) else ""
-    raise ReferenceError_(f"There is no {key!r} in {_kind(value)}{names}.")
+    raise MissingValue(f"There is no {key!r} in {_kind(value)}{names}.")
 
 
 def _item(value: JsonValue, index: int) -> JsonValue:
     if not isinstance(value, list):
-        raise ReferenceError_(f"[{index}] needs a list, but there is {_kind(value)}.")
+        raise MissingValue(f"[{index}] needs a list, but there is {_kind(value)}.")
     if not -len(value) <= index < len(value):
-        raise ReferenceError_(f"[{index}] is outside of a list of {len(value)}.")
+        raise MissingValue(f"[{index}] is outside of a list of {len(value)}.")
     return value[index]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from hermes.codec.values import JsonObject, JsonValue, replace
 from hermes.core.messages import ToolResult
-from hermes.core.tool_calls import INTERRUPTED, UNKNOWN_OUTCOME
+from hermes.core.tool_calls import UNKNOWN_OUTCOME
 from hermes.plans.conditions import Condition, ConditionError
 from hermes.plans.model import (
     ENDED,
@@ -19,18 +18,13 @@ from hermes.plans.model import (
     PlanStatus,
     StepState,
 )
-from hermes.plans.references import ReferenceError_, StepResult, resolve
+from hermes.plans.references import MissingValue, StepResult, resolve
 from hermes.plans.step_call import CallStep, StepFailure, run_step
 from hermes.plans.validation import PlanTool, resource_of, risk_of
 
 BACKOFF_SECONDS = (1.0, 4.0, 16.0)
 # How long running steps may still finish after the person stopped the turn.
 STOP_SECONDS = 0.3
-_TRANSIENT = re.compile(
-    r"timed? ?out|took too long|\b429\b|\b50[234]\b|rate limit|temporar|not reachable|connection|"
-    r"try again later",
-    re.IGNORECASE,
-)
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -52,7 +46,8 @@ class Recovery(Protocol):
         ...
 
     async def decide_unknown(self, step: ExecutionStep, attempt: int) -> str:
-        """Return "again", "done" or "stop" for a step that may or may not have run."""
+        """Return "again", "done" or "stop" for a step that may or may not have run; "" if nobody
+        answers."""
         ...
 
 
@@ -125,8 +120,9 @@ class PlanRun:
             case "done":
                 self._set(step, replace(state, status="done", error=""))
             case _:
+                # Without an answer, steps that do not need this one go on.
                 self._set(step, replace(state, status="unknown", error=UNKNOWN_OUTCOME))
-                self._aborted = True
+                self._aborted |= choice == "stop" or self._on_failure(step) == "abort"
 
     # Starting steps.
 
@@ -148,7 +144,7 @@ class PlanRun:
             if step.condition and not Condition(step.condition).holds(self._lookup):
                 self._change(step, status="skipped", error="The condition did not hold.")
                 return
-        except (ConditionError, ReferenceError_) as error:
+        except (ConditionError, MissingValue) as error:
             self._fail(step, str(error))
             return
         if risk_of(step, self._tools) != "read" and not step.parallel_safe:
@@ -207,23 +203,23 @@ class PlanRun:
                         step, given, key, self._call, self._lookup, self._settings, self._tools
                     )
             except TimeoutError:
-                failure = StepFailure(f"The step timed out after {seconds:g} seconds.")
-            except ReferenceError_ as error:
-                failure = StepFailure(str(error), invalid=True)
+                failure = StepFailure(f"The step timed out after {seconds:g} seconds.", "transient")
+            except MissingValue as error:
+                failure = StepFailure(str(error), "invalid")
             except StepFailure as error:
                 failure = error
             else:
                 self._finish(step, result)
                 return
             if self._stop.is_set():
-                self._interrupt(step, started=not failure.text.startswith(INTERRUPTED))
+                self._interrupt(step, started=failure.why != "skipped")
                 return
-            if failure.text.startswith(UNKNOWN_OUTCOME):
+            if failure.why == "unknown":
                 await self._settle_unknown(step)
                 if self._status(step.step_id) != "pending":
                     return
                 self._change(step, status="running")
-            elif failure.invalid and not repaired:
+            elif failure.why == "invalid" and not repaired:
                 repaired = True
                 other = await self._recovery.repair(step, failure.text, attempt)
                 if other is None:
@@ -254,8 +250,11 @@ class PlanRun:
             name = str(step.parameters["step"].get("tool_name"))
         tool = self._tools.get(name)
         repeats = tool is not None and (tool.repeats or tool.risk == "read")
-        is_transient = bool(_TRANSIENT.search(failure.text)) and not failure.denied
-        return repeats and is_transient and attempt <= min(most, self._settings.max_retries)
+        return (
+            repeats
+            and failure.why == "transient"
+            and attempt <= min(most, self._settings.max_retries)
+        )
 
     def _finish(self, step: ExecutionStep, result: ToolResult) -> None:
         text, details = result.text, dict(result.details)

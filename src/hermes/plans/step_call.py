@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue
-from hermes.core.messages import Text, ToolResult
+from hermes.core.messages import Failure, Text, ToolResult
 from hermes.plans.model import ExecutionStep, PlanSettings
 from hermes.plans.references import StepResult, resolve, walk
 from hermes.plans.validation import MAP, PlanTool
@@ -20,14 +20,12 @@ Lookup = Callable[[str, str], JsonValue]
 
 
 class StepFailure(Exception):
-    """A step failed. `invalid` means that its parameters cannot be used; `denied` that the policy
-    or a person did not allow it."""
+    """A step failed; `why` says in which way, if that is known."""
 
-    def __init__(self, text: str, *, invalid: bool = False, denied: bool = False) -> None:
+    def __init__(self, text: str, why: Failure | None = None) -> None:
         super().__init__(text)
         self.text = text
-        self.invalid = invalid
-        self.denied = denied
+        self.why = why
 
 
 async def run_step(
@@ -49,8 +47,7 @@ async def run_step(
 async def _call(name: str, parameters: JsonObject, key: str, call: CallStep) -> ToolResult:
     result = await call(name, parameters, key)
     if result.failed:
-        invalid = result.text.startswith(f"{name} was not run: ")
-        raise StepFailure(result.text, invalid=invalid, denied=result.denied is not None)
+        raise StepFailure(result.text, result.failure)
     return result
 
 
@@ -67,7 +64,7 @@ async def _map(
     items = resolve(parameters.get("over"), lookup)
     inner: JsonObject = parameters["step"]
     if not isinstance(items, list):
-        raise StepFailure("`over` of a map must be a list.", invalid=True)
+        raise StepFailure("`over` of a map must be a list.", "invalid")
     most = parameters.get("max") or MOST_ITEMS
     name = str(inner["tool_name"])
     at_once = settings.max_parallel if tools[name].risk == "read" else 1

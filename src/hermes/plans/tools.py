@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Literal
 
 from hermes.codec.json import DecodeError, convert, encode, plain
-from hermes.codec.values import JsonObject, JsonValue, replace
-from hermes.core.errors import HermesError, NotFound, ToolError
+from hermes.codec.values import JsonObject, replace
+from hermes.core.errors import HermesError, NotFound, ProviderError, ToolError
 from hermes.core.messages import ToolResult
 from hermes.core.tools import Tool, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.plans.model import Plan, PlanSettings, PlanState, Problem, StepState
 from hermes.plans.planner import PlanUnreadable, first_json, steps_from
+from hermes.plans.progress import PlanProgress
 from hermes.plans.recovery import Planner
 from hermes.plans.rendering import render_problems, render_results, render_state
 from hermes.plans.scheduler import PlanRun
@@ -64,7 +65,8 @@ async def _ask(ctx: ToolContext, kind: str, request: str) -> str:
     try:
         return await model(kind, request)
     except HermesError as error:
-        raise ToolError(str(error)) from error
+        retryable = isinstance(error, ProviderError) and error.retryable
+        raise ToolError(str(error), transient=retryable) from error
 
 
 @tool(repeat="safe", kind="think")
@@ -155,7 +157,6 @@ class PlanCall:
         self._confirm = confirm
         self._settings = self._service.settings
         self._tools = self._service.tools()
-        self._shown: JsonValue = None
         self.planner = Planner(
             ctx, self._tools, self._settings, ask_model=write_plan, ask_user=ask_user
         )
@@ -213,6 +214,7 @@ class PlanCall:
             if confirmed is None:
                 return self.show(state, "The plan was not run: nobody confirmed it.")
             state = confirmed
+        progress = PlanProgress(self._ctx)
         run = PlanRun(
             self._without_failures(state),
             self._tools,
@@ -220,9 +222,12 @@ class PlanCall:
             call=self._call_step,
             recovery=self.planner,
             stop=self._ctx.stop,
-            on_change=self._show_progress,
+            on_change=progress.update,
         )
-        ended = await run.run()
+        try:
+            ended = await run.run()
+        finally:
+            progress.end()
         return self._output(await self._move_to_files(ended), render_results(ended))
 
     def _without_failures(self, state: PlanState) -> PlanState:
@@ -272,12 +277,6 @@ class PlanCall:
                 short = replace(each, text=each.text[:MOST_KEPT_CHARS], result_path=path)
                 state = state.with_step(name, short)
         return state
-
-    def _show_progress(self, state: PlanState) -> None:
-        if (todos := state.todos) != self._shown:
-            self._shown = todos
-            details: JsonObject = {"todos": todos, "plan_id": state.plan.plan_id}
-            self._ctx.progress(f"{render_state(state)}\n", details)
 
     def show(self, state: PlanState, note: str = "") -> ToolOutput:
         return self._output(state, "\n".join(filter(None, (render_state(state), note))))

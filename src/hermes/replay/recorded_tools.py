@@ -29,12 +29,14 @@ from hermes.core.events import (
     QuestionAsked,
     ReplyAdded,
     ToolFinished,
+    ToolStarted,
+    inner_id,
 )
 from hermes.core.messages import Image, Text, ToolCall, ToolResult
 from hermes.core.prompt import ToolSpec
 from hermes.core.session_deps import Toolbox
 from hermes.core.tools import Tool, ToolContext, ToolOutput
-from hermes.replay.sync_points import SyncPoints
+from hermes.replay.sync_points import Finished, SyncPoints
 from hermes.tools.toolbox import SessionTools
 
 Mode = Literal["recorded", "live"]
@@ -63,7 +65,13 @@ class RecordedResults:
         if whole is not None:
             del details["persisted"]
             parts = (Text(text=whole), *(part for part in parts if isinstance(part, Image)))
-        return ToolOutput(parts=parts, details=details, failed=result.failed, origin=result.origin)
+        return ToolOutput(
+            parts=parts,
+            details=details,
+            failed=result.failed,
+            origin=result.origin,
+            failure=result.failure,
+        )
 
     def of(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
         """Return the first recorded result of this call."""
@@ -147,6 +155,7 @@ class RecordedTool(_ToolCopy):
     """Repeats the recorded questions and result at their recorded positions."""
 
     orders_effects = True
+    names_inner_sources = True
 
     def __init__(
         self,
@@ -181,15 +190,24 @@ class RecordedTool(_ToolCopy):
         self, ctx: ToolContext, arguments: JsonObject, inner: list[asyncio.Future[ToolResult]]
     ) -> ToolOutput:
         branch = self._sync.clock.branch()
+        waiting = await self._repeat_earlier(ctx)
         while True:
-            due = await self._sync.next_of(ctx.call_id)
+            due = await self._sync.next_of(ctx.call_id, waiting)
+            own_id = due.result.call_id if isinstance(due, Finished) else due and due.call_id
+            if own_id in waiting:
+                begun: InnerCallIntended | None = waiting.pop(own_id)
+            else:
+                begun = due if isinstance(due, InnerCallIntended) else None
+            if due is not None and begun is not None:
+                waiting.pop(inner_id(ctx.call_id, begun.key), None)
+                inner.append(asyncio.ensure_future(self._call_inner(ctx, begun)))
+                await self._sync.wait_until_past(due)
+                continue
             match due:
                 case None:
                     return self._results.of(self, arguments)
-                case InnerCallIntended(name=name):
-                    call = ctx.call_tool(self._load(name) or name, due.arguments, key=due.key)
-                    inner.append(asyncio.ensure_future(call))
-                    await self._sync.wait_until_past(due)
+                case InnerCallIntended() | ToolStarted():
+                    pass
                 case ToolFinished(result=result) | InnerCallFinished(result=result):
                     branch.spend(due.seconds)
                     cwd = result.details.get("cwd")
@@ -202,6 +220,21 @@ class RecordedTool(_ToolCopy):
                     ApprovalAsked(effect=effect) | EffectDecided(judged=JudgedEffect(effect=effect))
                 ):
                     await _attempt(ctx, effect, arguments)
+
+    async def _repeat_earlier(self, ctx: ToolContext) -> dict[str, InnerCallIntended]:
+        """Repeat the inner calls of a call that an earlier process began, as far as their results
+        are known. Return the others by id: each begins at its first recorded event."""
+        waiting = {}
+        for intended in self._sync.earlier_inner_calls(ctx.call_id):
+            if ctx.known_result(intended.key) is not None:
+                await self._call_inner(ctx, intended)
+            else:
+                waiting[inner_id(ctx.call_id, intended.key)] = intended
+        return waiting
+
+    async def _call_inner(self, ctx: ToolContext, intended: InnerCallIntended) -> ToolResult:
+        name = intended.name
+        return await ctx.call_tool(self._load(name) or name, intended.arguments, key=intended.key)
 
 
 class LiveTool(_ToolCopy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from weakref import WeakKeyDictionary
@@ -190,13 +190,22 @@ class SyncPoints:
         self.advance(seconds)
         await asyncio.sleep(0)
 
-    async def next_of(self, call_id: str) -> CallEvent | None:
-        """Wait for the next recorded event of a running call; None when the session is past the
-        record."""
+    def earlier_inner_calls(self, call_id: str) -> list[InnerCallIntended]:
+        """Return the inner calls of a call that earlier processes intended."""
+        earlier = self._expected.events[: self._start]
+        return [e for e in earlier if isinstance(e, InnerCallIntended) and e.call_id == call_id]
+
+    async def next_of(
+        self, call_id: str, waiting: Collection[str] = ()
+    ) -> CallEvent | ToolStarted | None:
+        """Wait for the next recorded event of a running call, or for the first event of one of the
+        `waiting` calls; None when the session is past the record."""
         while self._expected.is_driven:
             due = self._expected.due
-            if isinstance(due, CallEvent):
+            if isinstance(due, CallEvent | ToolStarted):
                 own_id = due.result.call_id if isinstance(due, Finished) else due.call_id
+                if own_id in waiting:
+                    return due
                 played = self._expected.events[self._start : self._expected.position]
                 started = {event.call_id for event in played if isinstance(event, ToolStarted)}
                 # The result of a call that was interrupted while it ran is not its own.

@@ -196,7 +196,9 @@ class WebFetcher:
             raise
         except OSError as error:
             why = error.strerror or "no connection"
-            raise ToolError(f"{target.host.name} is not reachable: {why}.") from error
+            raise ToolError(
+                f"{target.host.name} is not reachable: {why}.", transient=True
+            ) from error
 
     def _headers(self, target: Target, request: _Request) -> dict[str, str]:
         headers = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": "gzip, deflate"}

@@ -38,7 +38,8 @@ class DuckDuckGo:
         effect = FetchUrl(url=f"{self._url}?{urlencode({'q': query})}")
         response = await ctx.web.fetch(effect, max_bytes=MOST_BYTES, timeout=SECONDS)
         if response.status not in (200, 202):
-            raise ToolError(f"DuckDuckGo answered with status {response.status}; try again later.")
+            why = f"DuckDuckGo answered with status {response.status}; try again later."
+            raise ToolError(why, transient=True)
         html = decode_body(response.body, response.headers.get("content-type", ""))
         root = parse_html(html)
         hits = _read_results(root)

@@ -120,5 +120,6 @@ class PageReader:
         asked = response.headers.get("retry-after", "1").strip()
         seconds = float(asked) if asked.isdigit() else MOST_WAIT_SECONDS + 1
         if seconds > MOST_WAIT_SECONDS:
-            raise ToolError(f"the server is busy (status {response.status}); try again later.")
+            why = f"the server is busy (status {response.status}); try again later."
+            raise ToolError(why, transient=True)
         await self._clock.sleep(seconds)

@@ -128,7 +128,7 @@ class HttpSearch:
                 data = await answer.read(MOST_BYTES)
                 status = answer.status
         except ProviderError as error:
-            raise ToolError(f"{self._name} did not answer: {error}") from error
+            raise ToolError(f"{self._name} did not answer: {error}", transient=True) from error
         self._check(status)
         try:
             return decode(dict[str, JsonValue], data)
@@ -144,7 +144,7 @@ class HttpSearch:
             raise ToolError(f"{name} rejects the key; check {variable or 'its settings'}.")
         if status in (402, 429, 432, 433):
             raise ToolError(f"The quota of {name} is used up; set another `web.backend`.")
-        raise ToolError(f"{name} answered with status {status}; try again later.")
+        raise ToolError(f"{name} answered with status {status}; try again later.", transient=True)
 
 
 def _fill(template: JsonValue, values: Mapping[str, JsonValue]) -> JsonValue:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hermes.app.app import App
-from hermes.codec.json import DecodeError, decode
+from hermes.codec.json import DecodeError, decode, plain
 from hermes.codec.values import JsonObject
 from hermes.commands.formatting import sanitize
 from hermes.core.commands import Answer, Retitle, Say
@@ -31,7 +31,8 @@ from hermes.surfaces.cli.command_context import with_app
 from hermes.surfaces.cli.output import Output, json_command
 
 TOOL = "plan"
-DONE, FAILED, INVALID = 0, 1, 2
+# An invalid plan is a UsageError, which has exit code 2.
+DONE, FAILED = 0, 1
 
 
 @json_command("Write a plan for a request and run it, or continue one.", with_app)
@@ -128,23 +129,17 @@ class PlanReader:
         result = self._result
         if result is None or result.failed:
             error = result.text if result is not None else self._error or "No plan came about."
-            return Output({"error": error}, error, code=INVALID)
-        details = result.details
-        data: JsonObject = {
-            "plan_id": details.get("plan_id"),
-            "session_id": self._session.id,
-            "status": details.get("status"),
-            "plan": details.get("plan", {}).get("plan"),
-            "steps": details.get("plan", {}).get("states", {}),
-            "answer": self._answer,
-        }
-        status = details.get("status")
-        done = status == "completed" or (self._dry_run and status == "draft")
+            raise UsageError(error)
+        from hermes.plans.report import PlanReport
+
+        state, session_id = result.details.get("plan"), self._session.id
+        report = PlanReport.of(state, session_id=session_id, answer=self._answer)
+        done = report.status == "completed" or (self._dry_run and report.status == "draft")
         text = result.text if self._dry_run else self._answer or self._error or result.text
         lines = [sanitize(text)]
         if not done:
-            lines.append(f"`hermes plan --resume {details.get('plan_id')}` continues it.")
-        return Output(data, lines, code=DONE if done else FAILED)
+            lines.append(f"`hermes plan --resume {report.plan_id}` continues it.")
+        return Output(plain(report), lines, code=DONE if done else FAILED)
 
 
 def _prompt(question: str) -> str:
