@@ -19,6 +19,8 @@ BENCHES = (
     "history",
     "api",
     "undo",
+    "terminal",
+    "listing",
 )
 
 
