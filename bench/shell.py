@@ -80,7 +80,7 @@ async def confined(folder: Path, wanted: Wanted) -> dict[str, float]:
 
 async def measured(folder: Path) -> dict[str, float]:
     workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env=ENV)
-    # No shell runs and no module of the first command is loaded yet.
+    # No shell runs yet.
     started = time.perf_counter()
     await asyncio.gather(*(command(workspace, "sleep 0.2") for _ in range(8)))
     cold = time.perf_counter() - started
