@@ -20,6 +20,8 @@ BENCHES = (
     "api",
     "undo",
     "plans",
+    "terminal",
+    "listing",
 )
 
 

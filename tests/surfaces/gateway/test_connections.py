@@ -97,6 +97,7 @@ class Fixture:
             deliver=deliver,
             on_connected=lambda name, account: self.accounts.append(account),
             report_fatal=report,
+            tell=lambda platform, error: None,
         )
         self.connection = PlatformConnection(
             ConfiguredPlatform(WIRE, PlatformOptions(name="wire")), deps

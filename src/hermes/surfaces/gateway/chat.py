@@ -123,7 +123,8 @@ class Chat:
     async def suspend(self) -> None:
         """Stop for a shutdown: the running turn is interrupted and continues after a restart."""
         self._is_closing = True
-        if self.turn is None:
+        # After the turn, only its posts wait; the next process sends them from the ledger.
+        if self.turn is None or self.turn.run.is_over:
             return
         pending, run = self.turn.pending, self.turn.run
         await self.deps.ledger.accept(

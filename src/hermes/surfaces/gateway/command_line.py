@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from hermes.codec.json import encode
 from hermes.codec.values import Value
+from hermes.commands.formatting import sanitize
 from hermes.config.environment import process_environment
 from hermes.config.home import Home, resolve_home
 from hermes.config.layers import flag_values
 from hermes.config.load import Config, load
+from hermes.core.errors import ConfigError
+from hermes.credentials.redaction import redact_error
+from hermes.surfaces.gateway.services import FATAL_CODE
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -54,3 +59,14 @@ def _columns(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_columns(item) for item in value]
     return value
+
+
+@contextmanager
+def refuse_bad_config() -> Iterator[None]:
+    """End with the exit code after which a service does not start the gateway again."""
+    try:
+        yield
+    except ConfigError as error:
+        text = sanitize(redact_error(str(error)))
+        click.echo(f"error: {text}", err=True)
+        raise click.exceptions.Exit(FATAL_CODE) from error

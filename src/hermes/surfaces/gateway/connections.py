@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from hermes.core.errors import ConfigError, LoginRejected, PlatformError
+from hermes.core.errors import ConfigError, HermesError, LoginRejected, PlatformError
 from hermes.core.world import Clock
 from hermes.surfaces.gateway.manifests import ConfiguredPlatform
 from hermes.surfaces.gateway.platform import Deliver, Platform
@@ -46,6 +46,8 @@ class ConnectionDeps(NamedTuple):
     on_connected: Callable[[str, str], None]
     # Tells the owner on another platform that this one is gone.
     report_fatal: Callable[[ConfiguredPlatform, str], Awaitable[None]]
+    # Gets the platform and an error that a person should know.
+    tell: Callable[[str, str], None]
 
 
 class PlatformConnection:
@@ -63,6 +65,8 @@ class PlatformConnection:
         self._connecting: asyncio.Task[str] | None = None
         self._limit: asyncio.Timeout
         self._failures = 0
+        # The last error that was told, and when.
+        self._told = ("", 0.0)
         self._set("connecting")
 
     @property
@@ -136,10 +140,14 @@ class PlatformConnection:
             if not retry_after:
                 self._set("fatal", code=code, message=message)
                 log.error("platform given up", extra={"platform": self.name, "why": message})
+                self._tell(message)
                 return message
             retry_at = self._deps.clock.now() + retry_after
             self._set("retrying", code=code, message=message, next_retry_at=retry_at)
             log.warning("platform lost", extra={"platform": self.name, "why": message})
+            # A connection that breaks and is renewed at once concerns nobody.
+            if code == "failed" or self._failures:
+                self._tell(message)
             self.attached.set()
             self.settled.set()
             await self._deps.clock.sleep(retry_after)
@@ -158,6 +166,8 @@ class PlatformConnection:
             return "login_rejected", str(error), 0.0
         except PlatformError as error:
             code, message, asked = "unreachable", str(error), error.retry_after or 0.0
+        except HermesError as error:
+            code, message, asked = "failed", str(error), 0.0
         except TimeoutError:
             seconds = self._deps.connect_seconds
             code, message, asked = "timeout", f"No connection within {seconds:g} s.", 0.0
@@ -168,6 +178,14 @@ class PlatformConnection:
         self._failures = 0 if worked else was_retrying + 1
         pause = RECONNECT_SECONDS if worked else pause_seconds(self._failures)
         return code, message, max(pause, asked)
+
+    def _tell(self, message: str) -> None:
+        """Tell an error, but not again and again."""
+        told, at = self._told
+        now = self._deps.clock.monotonic()
+        if message != told or now - at >= LONGEST_PAUSE_SECONDS:
+            self._told = (message, now)
+            self._deps.tell(self.name, message)
 
     def _set(
         self,

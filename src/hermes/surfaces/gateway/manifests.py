@@ -87,7 +87,8 @@ def enabled_platforms(config: Config, env: Mapping[str, str]) -> Iterator[Config
         has_all = has_all and any(field.is_required for field in manifest.fields)
         if platform.options.enabled is False:
             if has_all:
-                log.warning("the settings disable a platform", extra={"platform": manifest.name})
+                name = manifest.name
+                log.warning("%s is configured, but platforms.%s.enabled is false.", name, name)
         elif platform.options.enabled or has_all:
             yield platform
 

@@ -18,11 +18,13 @@ import click
 
 from hermes.app.app import App
 from hermes.app.start import start
+from hermes.commands.formatting import sanitize
 from hermes.config.environment import mark_gateway, process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.logs import LineFormatter, LogHandlers, RepeatFilter, RotatingFile
 from hermes.cron.service import CronService
+from hermes.surfaces.gateway.command_line import refuse_bad_config
 from hermes.surfaces.gateway.control import ChatControl
 from hermes.surfaces.gateway.conversations import Conversations
 from hermes.surfaces.gateway.directory import ChannelDirectory
@@ -70,7 +72,8 @@ async def _run(
         lock = GatewayLock(app.context.home)
         lock.acquire(tuple(sys.argv), replaces=flags["replace"])
         try:
-            with _logs(app, flags["verbose"]), _stack_dumps(app.context.home):
+            home = app.context.home
+            with _logs(app, flags["verbose"]), _stack_dumps(home), refuse_bad_config():
                 return _exit_code(await _serve(app, platforms, is_quiet=flags["quiet"]))
         finally:
             lock.release()
@@ -101,6 +104,7 @@ async def _serve(app: App, platforms: Sequence[ConfiguredPlatform], *, is_quiet:
         services=[JobScheduler(app, delivery)],
         ports=DeliveryPorts(delivery, CronService(app.context, app.journal)),
         has_jobs=bool(enabled_jobs(app.context.config)),
+        tell=lambda line: click.echo(sanitize(app.context.redactor.line(line)), err=True),
     )
     chat.service.control = ChatControl(gateway, app.context.config)
     systemd = SystemdNotifier(app.context.env)

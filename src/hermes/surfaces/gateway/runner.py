@@ -78,6 +78,7 @@ class Gateway:
         services: Sequence[BackgroundService] = (),
         ports: GatewayPorts | None = None,
         has_jobs: bool = False,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._app = app
         self._world = app.context.world
@@ -89,6 +90,7 @@ class Gateway:
         self._services = services
         self._ports = ports
         self._has_jobs = has_jobs
+        self._tell = tell
         self._outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         # New messages wait until the old ones are in their chats.
         self._recovered = asyncio.Event()
@@ -111,6 +113,7 @@ class Gateway:
             deliver=self._deliver,
             on_connected=chat.service.set_account,
             report_fatal=self._report_fatal,
+            tell=self._tell_error,
         )
         self.connections = {
             name: PlatformConnection(each, deps) for name, each in platforms.items()
@@ -269,6 +272,11 @@ class Gateway:
         claims.enter_context(
             hold_claim(name, token, remedy=remedy, home=self._home, env=context.env)
         )
+
+    def _tell_error(self, platform: str, error: str) -> None:
+        # The end of the start shows the errors of the start.
+        if self.state.state.gateway_state == "running":
+            self._tell(f"error: {platform}: {error}")
 
     async def _report_fatal(self, platform: ConfiguredPlatform, error: str) -> None:
         """Tell the owner in the home channel of another platform."""

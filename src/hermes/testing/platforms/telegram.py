@@ -42,6 +42,11 @@ class FakeTelegram(FakeHttpServer):
         self._token = token
         self._poll = 0
 
+    def revoke_token(self, successor: str) -> None:
+        """From now on only another token is accepted, also for a poll that waits."""
+        self._token = successor
+        self.chats.changed.set()
+
     def call_name(self, request: RawRequest) -> str:
         parts = urlsplit(request.path).path.split("/")
         return "file" if parts[1] == "file" else parts[-1]
@@ -92,10 +97,13 @@ class FakeTelegram(FakeHttpServer):
             )  # fmt: skip
         self._poll += 1
         poll, offset = self._poll, fields.number("offset")
+        token = self._token
         loop = asyncio.get_running_loop()
         end = loop.time() + fields.number("timeout")
         self.chats.changed.set()
         while True:
+            if token != self._token:
+                raise ApiError(401, "Unauthorized")
             if poll != self._poll:
                 raise _conflict()
             found = self.chats.take_updates(offset, fields.number("limit") or 100)
