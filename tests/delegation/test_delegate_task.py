@@ -270,3 +270,26 @@ async def test_a_child_writes_a_live_log_and_shows_progress(tmp_path: Path) -> N
         log = (folder / "1.log").read_text()
         assert "→ terminal echo two" in log
         assert "B done." in log
+
+
+async def test_the_cap_of_a_turn_counts_what_its_child_sessions_spend(tmp_path: Path) -> None:
+    """Each child session alone would stay below the cap."""
+    busy = [calls("todo", todos=[{"id": "1", "content": "one"}])] * 4 + [says("Done.")]
+    scripts: dict[str, Script] = {"A": busy, "B": busy, "C": busy}
+    scripts["Go"] = [delegate("A", "B", "C"), says("Ok.")]
+    async with family(tmp_path, scripts) as own, own.session() as (app, session):
+        free = delegated(await say(session, "Go"))
+        used = [sum(each["tokens"].values()) for each in free["results"]]
+        everything = sum(
+            line.usage.input + line.usage.output for line in await app.archive.spending()
+        )
+    cap = (everything + max(used)) // 2
+    async with (
+        family(tmp_path / "2", scripts, budget__task__tokens=cap) as own,
+        own.session() as (app, session),
+    ):
+        capped = delegated(await say(session, "Go"))
+        lines = await app.archive.spending()
+        assert max(used) < cap
+        assert sum(line.usage.input + line.usage.output for line in lines) <= cap
+        assert "The cap for one answer" in str(capped)

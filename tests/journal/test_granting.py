@@ -12,7 +12,7 @@ from hermes.core.errors import BudgetReached
 from hermes.core.events import CallSettled, CapRaised, CapScope, ModelCalled, TurnStarted
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
-from hermes.journal import upkeep
+from hermes.journal import ledger, upkeep
 from hermes.journal.export import export_lines
 from hermes.journal.import_ import import_lines
 from hermes.journal.journal import SqliteJournal
@@ -220,6 +220,34 @@ async def test_who_shares_a_cap(tmp_path: Path, scope: CapScope, shared: set[str
         assert found == shared
         clock.time += 40 * DAY
         assert await spends(session, scope, turn="much later") == (scope == "job")
+
+
+async def test_a_turn_and_the_sub_sessions_that_it_started_share_its_cap(tmp_path: Path) -> None:
+    caps = usd(1.0, "task")
+    async with journal_in(tmp_path) as journal:
+        root = await BookingSession.new(journal, "root")
+        below = {"parent": "root", "job": "root", "task": "first"}
+        child = await BookingSession.new(journal, "child", **below)
+        deeper = await BookingSession.new(journal, "deeper", **(below | {"parent": "child"}))
+        for session, turn in ((root, "first"), (child, "of child"), (deeper, "of deeper")):
+            call = await session.book(caps, most=LEAST, turn=turn)
+            await session.settle(call, LEAST)
+        for session, turn in ((root, "first"), (child, "another"), (deeper, "of deeper")):
+            with pytest.raises(BudgetReached) as caught:
+                await session.book(caps, most=LEAST, turn=turn)
+            assert caught.value.key == "first"
+            assert caught.value.spent == pytest.approx(3 * 0.26)
+        # The next turn starts anew, while the child sessions still count for the first.
+        call = await root.book(caps, most=LEAST, turn="second")
+        with pytest.raises(BudgetReached):
+            await child.book(caps, most=LEAST, turn="another")
+        raised = CapRaised(scope="task", key="first", usd=1.0)
+        await journal.append(root.lease, [raised])
+        await child.book(caps, most=LEAST, turn="another")
+        await journal.writing(lambda tx: ledger.rebuild(tx.db))
+        with pytest.raises(BudgetReached) as caught:
+            await child.book(usd(1.0, "task"), most=MOST, least=MOST, turn="another")
+        assert caught.value.spent == pytest.approx(4 * 0.26)
 
 
 async def test_a_person_may_allow_more(tmp_path: Path) -> None:

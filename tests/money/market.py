@@ -30,7 +30,7 @@ from tests.money.worker import QuickClock
 ROOT = Path(__file__).parents[2]
 PRICES = Prices(input=1.1, output=5.3, told=False)
 LONGEST = 900
-NAME = re.compile(r"(job\d+-\d+) goes on")
+NAME = re.compile(r"((?:job|tree)\d+-\d+) goes on")
 DAY, JOB = Decimal("1.00"), Decimal("0.10")
 
 
@@ -88,11 +88,12 @@ class Market:
         self._model = model
         self.set_caps(day=DAY, job=JOB)
 
-    def set_caps(self, *, day: Decimal, job: Decimal) -> None:
+    def set_caps(self, *, day: Decimal, job: Decimal, task: Decimal | None = None) -> None:
         priced = f"price_input: {PRICES.input}, price_output: {PRICES.output}"
+        turn = "" if task is None else f", task: {task}"
         self.home.joinpath("config.yaml").write_text(
             "model: {default: priced, provider: acme}\n"
-            f"budget: {{day: {day}, job: {job}}}\n"
+            f"budget: {{day: {day}, job: {job}{turn}}}\n"
             f'providers: {{acme: {{base_url: "{self._server.url}/v1", api_key: k, '
             f"models: {{priced: {{max_output_tokens: {LONGEST}, {priced}}}}}}}}}\n"
         )

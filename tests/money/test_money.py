@@ -109,6 +109,31 @@ async def test_twenty_sessions_in_three_processes_that_are_killed(
     await run(tmp_path, jobs=20, each=1, processes=3, kills=6, seed=seed)
 
 
+async def run_tree(root: Path, *, size: int, processes: int, kills: int, seed: int) -> None:
+    """Child sessions of one turn, in several processes, until the cap of the turn stops them."""
+    model, every = Model(seed), [f"tree00-{number}" for number in range(size)]
+    cap = Decimal("0.50")
+    async with ScriptedServer(model, prices=PRICES) as server:
+        market = Market(root, server, model)
+        market.set_caps(day=Decimal(100), job=Decimal(100), task=cap)
+        groups = [every[at::processes] for at in range(processes)]
+        await live_through(market, groups, kills=kills, seed=seed)
+        bill = Decimal(server.bill.micros) / 1_000_000
+        assert cap / 2 < bill <= cap
+        await check_accounts(market, every, server)
+        async with market.app() as app:
+            assert "paused" in {await newest_end(app, name) for name in every}
+
+
+async def test_child_sessions_of_a_turn_share_its_cap(tmp_path: Path) -> None:
+    await run_tree(tmp_path, size=4, processes=2, kills=1, seed=1)
+
+
+@pytest.mark.slow
+async def test_forty_child_sessions_in_three_processes_that_are_killed(tmp_path: Path) -> None:
+    await run_tree(tmp_path, size=40, processes=3, kills=6, seed=2)
+
+
 @pytest.mark.slow
 async def test_the_sessions_of_a_job_share_its_cap(tmp_path: Path) -> None:
     await run(tmp_path, jobs=5, each=4, processes=3, kills=3, seed=9)

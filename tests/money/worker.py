@@ -51,10 +51,11 @@ async def work(app: App, name: str, turns: int) -> None:
 
 
 async def entered(app: App, name: str) -> Session:
-    """Sessions whose names begin alike are parts of one job."""
-    opening = SessionRequest(
-        source="test", attended=False, session_id=name, job=name.partition("-")[0]
-    )
+    """Sessions whose names begin alike are parts of one job; those of a tree also work for the same
+    turn."""
+    job = name.partition("-")[0]
+    task = f"turn of {job}" if job.startswith("tree") else ""
+    opening = SessionRequest(source="test", attended=False, session_id=name, job=job, task=task)
     try:
         await app.archive.find(name)
     except NotFound:

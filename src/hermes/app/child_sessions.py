@@ -91,6 +91,8 @@ class ChildSessions:
             session_id=opening.id if opening.is_new else "",
             resume="" if opening.is_new else opening.id,
             parent=owner.id,
+            # A background task of a person has no turn of its owner; it has turns of its own.
+            task=opened.task or owner.transcript.turn_id,
             context_files=False,
             child=opening.options,
         )

@@ -101,6 +101,7 @@ class SessionBuilder:
             parent=parent,
             # The job of a sub-session is that of its parent.
             job=request.job or (await self._app.archive.job_of(parent) if parent else ""),
+            task=request.task,
             origins=(
                 *file_origins(self._app, cwd, text.files),
                 *memory.origins,

@@ -115,6 +115,7 @@ async def log_failure(task: Coroutine[Any, Any, None]) -> None:
 
 async def upkeep(app: App, session: Session) -> None:
     await apply_retention(app, session)
+    await remove_old_work(app)
     await run_curator(app, session)
     await to_thread(app.shared.images.remove_old_images)
 
@@ -123,6 +124,15 @@ async def apply_retention(app: App, session: Session) -> None:
     """Delete old sessions according to the settings, and report it."""
     if report := await app.archive.report_retention(app.context.settings.sessions.retention):
         session.tell(report)
+
+
+async def remove_old_work(app: App) -> None:
+    """Remove what finished plans, child sessions and scripts left, once a day."""
+    from hermes.homes.work_files import sweep_if_due
+
+    context = app.context
+    now, settings = context.world.clock.now(), context.settings.retention
+    await sweep_if_due(context.home, settings, app.archive, now)
 
 
 async def run_curator(app: App, session: Session) -> None:

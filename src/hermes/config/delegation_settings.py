@@ -47,6 +47,18 @@ class BackgroundSettings(Value):
     max_per_process: Annotated[Positive, "Background tasks of one process."] = 20
 
 
+class WorkRetentionSettings(Value):
+    """How long the sessions, logs and long outputs of finished work are kept. The first chat of a
+    day removes the oldest."""
+
+    plans_days: Annotated[Positive, "Days until long results of plan steps are removed."] = 30
+    delegation_days: Annotated[
+        Positive, "Days until finished child sessions, their logs and long answers are removed."
+    ] = 7
+    exec_days: Annotated[Positive, "Days until long outputs of scripts are removed."] = 3
+    max_mb: Annotated[Positive, "Maximum megabytes of these files; the oldest are removed."] = 500
+
+
 class GoalSettings(Value):
     """Goals that a session pursues over several turns (`/goal`)."""
 

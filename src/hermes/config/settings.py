@@ -19,6 +19,7 @@ from hermes.config.delegation_settings import (
     BackgroundSettings,
     DelegationSettings,
     GoalSettings,
+    WorkRetentionSettings,
 )
 from hermes.config.execution_settings import (
     TERMINAL_VARIABLES,
@@ -370,6 +371,7 @@ class Settings(Value):
     delegation: DelegationSettings = DelegationSettings()
     background: BackgroundSettings = BackgroundSettings()
     goals: GoalSettings = GoalSettings()
+    retention: WorkRetentionSettings = WorkRetentionSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     mcp_registry: Registry = "https://registry.modelcontextprotocol.io"
     hooks: ShellHooks = {}

@@ -35,7 +35,7 @@ class Caps(Value):
     person: Cap = NO_CAP
     # A session with its sub-sessions.
     job: Cap = NO_CAP
-    # One turn.
+    # One turn with the sub-sessions that it started.
     task: Cap = NO_CAP
 
     def of(self, scope: CapScope) -> Cap:

@@ -38,6 +38,8 @@ class SessionOpened(Value, tag="session_opened"):
     person: str = ""
     # The sources of files and memories in `system` that the person did not write.
     origins: tuple[str, ...] = ()
+    # The turn that this sub-session works for; its costs count against the cap of that turn.
+    task: str = ""
 
 
 class SessionEnded(Value, tag="session_ended"):

@@ -46,6 +46,7 @@ class SessionRequest(Value):
     session_id    the id of a new session
     parent        the session that this one belongs to
     job           groups sessions for spending caps
+    task          the turn of another session whose spending cap this one shares
     toolsets      limits the tools of a new session
     context_files put context files, SOUL.md and memory into the prompt
     only_memory   of these, put only memory into the prompt
@@ -70,6 +71,7 @@ class SessionRequest(Value):
     session_id: str = ""
     parent: str = ""
     job: str = ""
+    task: str = ""
     toolsets: tuple[str, ...] = ()
     context_files: bool = True
     only_memory: bool = False

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import NamedTuple
 
-# The sources of child sessions: those that a call waits for, and those that report later.
-SUBAGENT = "subagent"
-BACKGROUND = "background"
-CHILD_SOURCES = (SUBAGENT, BACKGROUND)
+from hermes.journal.listing import CHILD_SOURCES
+
+SUBAGENT, BACKGROUND = CHILD_SOURCES
 
 # The keys of the messages that a child session receives.
 TASK_KEY = "task"

@@ -13,7 +13,7 @@ from hermes.core.errors import HermesError
 from hermes.core.ports import ProcessNotice
 from hermes.core.session import Session
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.session_pool import SessionPool
+from hermes.hosting.session_pool import SessionPool, SessionSlot
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,9 @@ class ProcessNotices:
         may have started them."""
         if session.id in self._tasks or not await _is_pending(session):
             return
-        task = asyncio.ensure_future(self._deliver_all(session, request))
+        # Before the caller releases the session, which would close it.
+        slot = self._pool.acquire(session.id)
+        task = asyncio.ensure_future(self._deliver_all(slot, session, request))
         self._tasks[session.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(session.id, None))
 
@@ -49,8 +51,7 @@ class ProcessNotices:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _deliver_all(self, session: Session, request: TurnRequest) -> None:
-        slot = self._pool.acquire(session.id)
+    async def _deliver_all(self, slot: SessionSlot, session: Session, request: TurnRequest) -> None:
         try:
             async with aclosing(session.notices()) as notices:  # type: ignore[type-var]
                 following: asyncio.Future[ProcessNotice] | None = None

@@ -212,6 +212,12 @@ class RunExecutor:
         finally:
             await self._pool.release(slot)
 
+    async def follow_processes(self, request: TurnRequest) -> None:
+        """Report the background work of the session of a request, and keep it open meanwhile."""
+        async with self.session(request) as session:
+            if self._notices is not None:
+                await self._notices.follow(session, request)
+
     async def drain(self, seconds: float) -> None:
         """Refuse new and queued runs, wait for active ones, then interrupt the rest."""
         self._admission.drain()

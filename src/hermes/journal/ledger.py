@@ -39,6 +39,7 @@ _CHARGE = _upsert(
 )
 _RAISE = _upsert("raised", "session scope key", "cost tokens")
 _DAILY = _upsert("daily", "day principal", "tokens cost")
+_TASK = _upsert("tasks", "task session", "tokens cost")
 _JOB = _upsert("jobs", "job", "tokens cost")
 _ASSUME = (
     f"INSERT OR REPLACE INTO assumed VALUES ({','.join('?' * (len(PendingCall._fields) + 1))})"
@@ -117,6 +118,8 @@ def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None
             priced = (usage.reasoning, to_picodollars(usage.cost))
             unpriced = replies if usage.cost is None else 0
             db.execute(_CHARGE, (*key, calls, replies, *amounts, *priced, unpriced))
+        if change.task and (change.tokens or change.cost):
+            db.execute(_TASK, (change.task, session, change.tokens, change.cost))
         if more := change.raised:
             added = (to_picodollars(more.usd), more.tokens)
             db.execute(_RAISE, (session, more.scope, more.key, *added))

@@ -75,6 +75,7 @@ class SessionInfo(SessionFacts):
     preview is inherited until it has a message of its own."""
 
     archived: bool = False
+    children: int = 0  # the child sessions that work for it
 
 
 class SessionFilter(Value):
@@ -102,6 +103,8 @@ class SessionFilter(Value):
 EVERYTHING = SessionFilter(archived=None)
 # The sources of sessions that nobody opened.
 JOB_SOURCES = ("cron",)
+# The sources of child sessions: those that a call waits for, and those that report later.
+CHILD_SOURCES = ("subagent", "background")
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 _COLUMNS = ", ".join(f"m.{name}" for name in COLUMNS)
@@ -111,6 +114,10 @@ _FROM = (
 )
 _SELECT = f"SELECT s.id, coalesce(p.id, ''), s.parent_n, {_COLUMNS} {_FROM}"
 
+_CHILDREN = (
+    "SELECT count(*) FROM sessions AS s JOIN summaries AS m USING (session)"
+    " WHERE s.parent = ? AND m.source IN (?, ?)"
+)
 _EQUAL = ("source", "model", "provider", "principal", "end_reason")
 _CLAUSES = {
     "title": "instr(lower(m.title), lower(?)) > 0",
@@ -181,7 +188,8 @@ def _info(db: sqlite3.Connection, row: tuple[Any, ...]) -> SessionInfo:
     facts["message_count"] += summary.inherited
     if not summary.preview and facts["parent_n"]:
         facts["preview"] = shared_preview(db, summary.session)
-    return SessionInfo(**facts, archived=bool(summary.archived))
+    (children,) = db.execute(_CHILDREN, (summary.session, *CHILD_SOURCES)).fetchone()
+    return SessionInfo(**facts, archived=bool(summary.archived), children=children)
 
 
 def _facts(row: tuple[Any, ...], summary: Summary) -> dict[str, Any]:

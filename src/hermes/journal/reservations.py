@@ -124,7 +124,7 @@ class _Accounts:
         self._summary = after = summary.copy()
         added = (after.add(item.event, turn_id=turn_id, at=at) for item in events)
         self._changes = [change for change in added if change is not None]
-        self._turn_id = turn_id
+        self._task = after.task or turn_id
         self._at = at
         self._day = day_of(at)
 
@@ -132,7 +132,7 @@ class _Accounts:
         found: list[Limit] = []
         for scope, cap in caps.active():
             who = {"principal": self._summary.principal, "job": self._summary.job}
-            key = cap_key(scope, at=self._at, turn_id=self._turn_id, **who)
+            key = cap_key(scope, at=self._at, turn_id=self._task, **who)
             query = "SELECT sum(cost), sum(tokens) FROM raised WHERE scope = ? AND key = ?"
             spent, raised = self._sum_spent(scope), self._sum(query, (scope, key))
             if cap.usd is not None:
@@ -150,7 +150,10 @@ class _Accounts:
             "month": ("a.day BETWEEN ? AND ?", (first_day_of_month(self._at), day)),
             "person": ("a.day = ? AND m.principal = ?", (day, summary.principal)),
             "job": ("m.job = ?", (summary.job,)),
-            "task": ("a.session = ? AND a.turn = ?", (summary.session, self._turn_id)),
+            "task": (
+                "m.job = ? AND (a.turn = ? OR m.task = ?)",
+                (summary.job, self._task, self._task),
+            ),
         }
         where, values = conditions[scope]
         return self._sum(
@@ -173,9 +176,17 @@ class _Accounts:
                 first = 0
                 found = self._sum(f"{sums} jobs WHERE job = ?", (summary.job,))
             case "task":
-                same = summary.task == self._turn_id
-                return Amount(summary.task_cost, summary.task_tokens) if same else Amount(0, 0)
-        changes = [change for change in self._changes if change.day >= first]
+                first = 0
+                tree = (
+                    "tasks AS t JOIN summaries AS m USING (session) WHERE t.task = ? AND m.job = ?"
+                )
+                query = f"SELECT sum(t.cost), sum(t.tokens) FROM {tree}"
+                found = self._sum(query, (self._task, summary.job))
+        changes = [
+            change
+            for change in self._changes
+            if change.day >= first and (scope != "task" or change.task == self._task)
+        ]
         return Amount(
             found.cost + sum(change.cost for change in changes),
             found.tokens + sum(change.tokens for change in changes),

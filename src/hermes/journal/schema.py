@@ -9,7 +9,7 @@ from hermes.core.errors import JournalError
 from hermes.journal.body_templates import TEMPLATES
 
 FORMAT = 3
-PROJECTIONS = 3
+PROJECTIONS = 4
 
 TRUTH = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -95,8 +95,7 @@ CREATE TABLE summaries(
     api_calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
     cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL,
     cost REAL, call_turn TEXT NOT NULL, call_cause TEXT NOT NULL, call_booked INTEGER NOT NULL,
-    job TEXT NOT NULL, task TEXT NOT NULL, task_tokens INTEGER NOT NULL,
-    task_cost INTEGER NOT NULL, inherited INTEGER NOT NULL, archived INTEGER NOT NULL);
+    job TEXT NOT NULL, task TEXT NOT NULL, inherited INTEGER NOT NULL, archived INTEGER NOT NULL);
 CREATE INDEX summaries_title ON summaries(title) WHERE title <> '';
 CREATE TABLE usage(
     session INTEGER NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
@@ -115,6 +114,9 @@ CREATE TABLE raised(
     session INTEGER NOT NULL, scope TEXT NOT NULL, key TEXT NOT NULL, cost INTEGER NOT NULL,
     tokens INTEGER NOT NULL, PRIMARY KEY(session, scope, key)) WITHOUT ROWID;
 CREATE INDEX raised_key ON raised(scope, key);
+CREATE TABLE tasks(
+    task TEXT NOT NULL, session INTEGER NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
+    PRIMARY KEY(task, session)) WITHOUT ROWID;
 CREATE TABLE daily(
     day INTEGER NOT NULL, principal TEXT NOT NULL, tokens INTEGER NOT NULL,
     cost INTEGER NOT NULL, PRIMARY KEY(day, principal)) WITHOUT ROWID;
@@ -133,7 +135,7 @@ CREATE INDEX IF NOT EXISTS summaries_recent ON summaries(last_at, session);
 CREATE INDEX IF NOT EXISTS log_goals ON log(session, n) WHERE shape = {_GOAL};
 """
 
-SESSION_TABLES = ("summaries", "usage", "message_keys", "assumed", "raised")
+SESSION_TABLES = ("summaries", "usage", "message_keys", "assumed", "raised", "tasks")
 DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
 
 

@@ -74,6 +74,7 @@ class LedgerChange(NamedTuple):
     day: int
     tokens: int = 0  # added to the totals of the day, like `cost`
     cost: int = 0
+    task: str = ""  # the turn whose cap counts this; "" for none
     spent: UsageEntry | None = None  # is added
     assumed: PendingCall | None = None  # replaces the entry of the same call
     gone: str = ""  # the call whose entry is deleted
@@ -110,9 +111,7 @@ class Summary(msgspec.Struct):
     call_cause: str = ""
     call_booked: int = 0
     job: str = ""
-    task: str = ""  # the newest turn
-    task_tokens: int = 0
-    task_cost: int = 0
+    task: str = ""  # the turn of another session that this one works for
     inherited: int = 0  # the number of messages that a fork started with
     archived: int = 0
     id: str = ""  # of the session
@@ -143,8 +142,6 @@ class Summary(msgspec.Struct):
                 return self._add_call(event, turn_id, at)
             case events.CallSettled():
                 return self._settle(event)
-            case events.TurnStarted():
-                self.task, self.task_tokens, self.task_cost = turn_id, 0, 0
             case events.CapRaised():
                 return LedgerChange(day_of(at), raised=event)
             case events.SessionOpened():
@@ -152,6 +149,7 @@ class Summary(msgspec.Struct):
                 self.source, self.cwd, self.principal = event.source, event.cwd, event.principal
                 self.model, self.provider = event.model, event.provider
                 self.job = event.job or event.parent or self.id
+                self.task = event.task
             case events.SessionEnded(reason=reason):
                 self.ended_at, self.end_reason = at, reason
             case events.TitleChanged(title=title):
@@ -161,7 +159,8 @@ class Summary(msgspec.Struct):
             case events.ModelSwitched(model=model, provider=provider):
                 self.model, self.provider = model, provider
             case (
-                events.Steered()
+                events.TurnStarted()
+                | events.Steered()
                 | events.ToolIntended()
                 | events.ToolStarted()
                 | events.ToolFinished()
@@ -222,10 +221,7 @@ class Summary(msgspec.Struct):
         return self._spend(now.day, now.turn, tokens, cost)._replace(assumed=now)
 
     def _spend(self, day: int, turn_id: str, tokens: int, cost: int) -> LedgerChange:
-        if turn_id == self.task:
-            self.task_tokens += tokens
-            self.task_cost += cost
-        return LedgerChange(day, tokens, cost)
+        return LedgerChange(day, tokens, cost, task=self.task or turn_id)
 
     def _count(self, usage: Usage) -> None:
         self.input += usage.input

@@ -54,9 +54,12 @@ def add_session(
     title: str = "",
     source: str = "cli",
     ended: str = "",
+    parent: str = "",
 ) -> None:
     """A session of one exchange; `ended` is the reason for which it was closed, if it was."""
-    opened = SessionOpened(source=source, cwd="/plans", model="m1", provider="p1", system="s")
+    opened = SessionOpened(
+        source=source, cwd="/plans", model="m1", provider="p1", system="s", parent=parent
+    )
     reply = AssistantMessage(parts=(Text(text=answer),))
     events: list[DurableEvent] = [
         opened,

@@ -9,6 +9,7 @@ from tests.surfaces.cli.program import Program
 
 COLUMNS = {
     "archived",
+    "children",
     "id",
     "title",
     "source",
@@ -259,3 +260,14 @@ def test_the_numbers_add_up(past: Program) -> None:
     assert found["bytes"] > 0
     text = past("sessions", "stats").out
     assert text.startswith("3 sessions, 6 messages, 18 records\n  2 from cli\n")
+
+
+def test_child_sessions_are_a_count_of_their_parent_unless_they_are_wanted(past: Program) -> None:
+    for name, source in (("sub_1", "subagent"), ("sub_2", "background")):
+        add_session(past.home, name, source=source, parent="garden")
+    assert ids(past) == ["garden", "taxes", "mail"]
+    assert "Garden plan (+2 sub-agents)" in past("sessions", "list").out
+    garden, *_ = past("sessions", "list", "--json").json
+    assert garden["children"] == 2
+    assert set(ids(past, "--children")) == {"garden", "taxes", "mail", "sub_1", "sub_2"}
+    assert ids(past, "--source", "subagent") == ["sub_1"]

@@ -24,6 +24,7 @@ from hermes.app.run_shared import enable_burst_caching
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
 from hermes.core.session_request import SessionRequest
+from hermes.surfaces.api.background_owners import continue_background_work
 from hermes.surfaces.api.guard import RequestGuard, is_loopback
 from hermes.surfaces.api.server import ApiServer
 from hermes.surfaces.api.server_context import ServerContext, delete_expired, open_store
@@ -176,6 +177,7 @@ async def serve(
         gc.collect()
         gc.freeze()
         await server.run_executor.continue_unfinished()
+        await continue_background_work(app, server.run_executor, "api")
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(server.metrics.watch_loop())
             upkeep = group.create_task(_upkeep(server))

@@ -22,7 +22,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.journal.archive import SessionArchive
 from hermes.journal.index.search import MessageHit
-from hermes.journal.listing import JOB_SOURCES, SessionFilter, SessionInfo
+from hermes.journal.listing import CHILD_SOURCES, JOB_SOURCES, SessionFilter, SessionInfo
 from hermes.surfaces.cli.command_context import (
     PickerRow,
     apply_style,
@@ -93,7 +93,9 @@ async def _find(archive: SessionArchive, sessions: tuple[str, ...]) -> tuple[str
 @limit_option(default=MOST_BROWSED)
 @click.pass_context
 def browse(ctx: click.Context, limit: int) -> int:
-    sessions, now = with_archive(ctx, lambda archive: archive.recent(limit=limit)), time.time()
+    wanted = SessionFilter(exclude_sources=(*JOB_SOURCES, *CHILD_SOURCES))
+    sessions = with_archive(ctx, lambda archive: archive.recent(wanted, limit=limit))
+    now = time.time()
     if not sessions or not is_terminal():
         print(NO_TERMINAL if sessions else NONE_YET)
         return 0
@@ -119,16 +121,26 @@ def browse(ctx: click.Context, limit: int) -> int:
 @command.json("List past sessions, newest first.", with_archive)
 @filter_options
 @click.option("--archived", is_flag=True, help="List archived sessions instead.")
+@click.option("--children", is_flag=True, help="Also list the sessions of sub-agents.")
 @limit_option(default=20)
-async def list_(archive: SessionArchive, /, limit: int, archived: bool, **filters: Any) -> Output:
+async def list_(
+    archive: SessionArchive, /, limit: int, archived: bool, children: bool, **filters: Any
+) -> Output:
     now = time.time()
     # Runs of scheduled jobs are listed on request: `--source cron`.
-    others = {} if is_narrowed(filters) else {"exclude_sources": JOB_SOURCES}
+    hidden_sources = JOB_SOURCES if children else (*JOB_SOURCES, *CHILD_SOURCES)
+    others = {} if is_narrowed(filters) else {"exclude_sources": hidden_sources}
     wanted = parse_filter({**filters, **others, "archived": archived})
     sessions = await archive.recent(wanted, limit=limit)
     if sessions:
         rows = [
-            (info.title or "—", info.preview, format_age(now - info.last_at), info.source, info.id)
+            (
+                _title(info),
+                info.preview,
+                format_age(now - info.last_at),
+                info.source,
+                info.id,
+            )
             for info in sessions
         ]
         head = ("Title", "Preview", "Last active", "Source", "ID")
@@ -137,6 +149,11 @@ async def list_(archive: SessionArchive, /, limit: int, archived: bool, **filter
         return Output(sessions, "No session matches.")
     hidden = await archive.recent(SessionFilter(archived=True), limit=1)
     return Output(sessions, ALL_ARCHIVED if hidden else NONE_YET)
+
+
+def _title(info: SessionInfo) -> str:
+    count = f" (+{plural(info.children, 'sub-agent')})" if info.children else ""
+    return f"{info.title or '—'}{count}"
 
 
 @command.json("Show the details and the conversation of a session.", with_archive)

@@ -38,6 +38,7 @@ from hermes.homes.health import (
 )
 from hermes.homes.installation import installation, installer
 from hermes.homes.status import dump, status
+from hermes.homes.work_files import storage_findings
 from hermes.plugins.health import plugin_findings
 from hermes.surfaces.cli.command_context import (
     apply_style,
@@ -207,6 +208,7 @@ async def examine(config: Config) -> list[Section]:
         ("Logins", await login_findings(config)),
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
+        ("Storage", storage_findings(config)),
         ("Memory", memory_findings(config)),
         ("Skills", skill_findings(config)),
         ("Tools", tool_findings(config)),
