@@ -53,17 +53,22 @@ def test_every_declaration_is_complete() -> None:
         assert used <= fields, f"{name}: the display names unknown arguments"
 
 
-def direct_tools() -> tuple[str, ...]:
-    """The tools that requests of a default session name, with images and the web."""
+WEB = ("web_extract", "web_search")
+# Tools that exist only where they are set up, and sub-agents, which are found by search.
+EXTRA = ("cronjob", "image_generate", "delegate_task")
+
+
+def direct_tools(*offered: str) -> tuple[str, ...]:
+    """The tools that requests of a default session name, with the web and these."""
     tools = SessionTools()
     for entry in built_in_entries():
-        if entry.spec.name in ("image_generate", "web_extract", "web_search"):
+        if entry.spec.name in (*WEB, *offered):
             tools.offer(entry.spec.name, entry)
     return tools.choose_direct(wanted_names(Settings()), ContextSettings().direct_tool_tokens)
 
 
 def test_the_schemas_of_the_usual_tools_stay_within_the_budget() -> None:
-    size = len(encode(ChosenTools(AVAILABLE, direct_tools()).specs))
+    size = len(encode(ChosenTools(AVAILABLE, direct_tools("image_generate", "cronjob")).specs))
     assert size <= BUDGET_BYTES, (
         f"The tools of every request take {size} bytes, BUDGET_BYTES in {__file__} allows "
         f"{BUDGET_BYTES}. Shorten the descriptions in the `@tool` functions."
@@ -71,8 +76,7 @@ def test_the_schemas_of_the_usual_tools_stay_within_the_budget() -> None:
 
 
 def test_the_core_tools_fit_into_context_direct_tool_tokens() -> None:
-    """Sub-agents are found by search, like plans and scripts."""
-    missing = {*CORE} - {*direct_tools()} - {"delegate_task"}
+    missing = {*CORE} - {*direct_tools()} - {*EXTRA}
     assert missing == set(), (
         f"{missing} must be found by search, because the core tools do not fit into "
         "context.direct_tool_tokens. Shorten the descriptions in the `@tool` functions, or raise "

@@ -32,6 +32,9 @@ CORE = (
     "skill_view",
     "web_search",
     "web_extract",
+    # These two exist only where they are set up.
+    "cronjob",
+    "image_generate",
     "process",
     "clarify",
     "delegate_task",

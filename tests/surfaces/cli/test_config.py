@@ -51,6 +51,7 @@ def test_what_is_set_is_shown_with_its_source(hermes: Terminal) -> None:
     assert [line.split() for line in lines if "max_turns" in line] == [
         ["max_turns", "40", "config.yaml"],
         ["max_turns", "0", "default"],  # of scheduled jobs
+        ["max_turns", "20", "default"],  # of goals
     ]
 
 

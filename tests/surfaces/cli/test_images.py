@@ -44,7 +44,7 @@ def test_a_fresh_install_knows_nothing_of_pictures(
     model_server.add(says("Hi."))
     assert scripted("-z", "hi").code == 0
     assert TOOL not in model_server.requests[-1].raw.decode()
-    assert "tool_search" not in tools(model_server)
+    assert TOOL not in tools(model_server)
 
 
 def test_a_picture_is_drawn_and_its_path_told(

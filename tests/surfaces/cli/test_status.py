@@ -16,6 +16,7 @@ SECTIONS = [
     "Memory",
     "Sessions",
     "Jobs",
+    "Started work",
     "Gateway",
 ]
 

@@ -68,6 +68,6 @@ async def test_the_last_turn_has_few_steps(tmp_path: Path) -> None:
 async def test_conversations_without_a_policy_are_left_alone(tmp_path: Path) -> None:
     async with gateway(tmp_path, lambda _: says("yes"), world=virtual()) as own:
         await own.clock.run_until(own.say("hello"))
-        await own.clock.advance(900_000)
+        await own.clock.advance(7_400)
         await look(own)
         assert len(own.stage.server.requests) == 1

@@ -37,6 +37,7 @@ def run(arguments: list[str]) -> int:
         if shortage := describe_shortage(error):
             # Nothing may be loaded or opened for this line.
             os.write(2, f"error: {shortage}\n".encode())
+            _discard_output()
             return 1
         if "-v" in arguments or "--verbose" in arguments:
             import traceback

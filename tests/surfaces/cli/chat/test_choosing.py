@@ -52,7 +52,7 @@ def test_the_wizard_offers_what_this_machine_has(new_pane: NewPane, tmp_path: Pa
 def test_enter_switches_a_toolset(new_pane: NewPane, tmp_path: Path) -> None:
     pane = new_pane()
     pane.hermes("tools; echo done", ready=False)
-    pane.wait_for("✓ todo", "Enter enables")
+    pane.wait_for("✓ clarify", "Enter enables")
     pane.type("todo")
     pane.wait_for("Toolsets (Enter enables or disables)  todo")
     pane.keys("Enter")
